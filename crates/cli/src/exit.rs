@@ -57,8 +57,9 @@ impl Exit {
     pub(crate) const fn of_stop(reason: StopReason) -> Self {
         match reason {
             StopReason::StoppedByPerson => Self::Stopped,
-            StopReason::SystemError | StopReason::HardStop => Self::HardStop,
-            StopReason::InfiniteLoop | StopReason::Runaway => Self::Loop,
+            StopReason::HardStop => Self::HardStop,
+            // A stop of the chain with a system error is always the same call again after the override: a loop.
+            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Runaway => Self::Loop,
             StopReason::WallClock => Self::Clock,
         }
     }

@@ -7,7 +7,7 @@ use crate::limits::EVIDENCE_MAX;
 use crate::record::canonical::{self, CanonicalError};
 use crate::rules::Rule;
 use crate::text::{Reason, SignatureText};
-use crate::units::{Count, EventIndex, Price, Ratio, RunMillis, StepId, Tokens};
+use crate::units::{Count, EventIndex, MicroUsd, Price, Ratio, RunMillis, StepId, Tokens};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,9 @@ pub struct Finding {
     /// How often it was counted.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub count: Count,
+    /// The figures behind it, under the names of the safety log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<FindingDetails>,
     /// The inputs that prove it.
     pub evidence: Evidence,
     /// Its name in the safety log.
@@ -220,6 +223,52 @@ pub struct Finding {
     /// What was repeated, in the words of the signature.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub signature: SignatureText,
+}
+
+/// The figures behind a finding, under the names that the seed gives them in the safety log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum FindingDetails {
+    /// How full the context is.
+    Context {
+        /// In per cent.
+        context_pct: Count,
+        /// The threshold that was reached, in per cent.
+        threshold: Count,
+    },
+    /// What was observed of code and tests when the agent said that it was done.
+    DirtyBits {
+        /// Whether code was changed.
+        code_modified: bool,
+        /// Whether the documentation followed.
+        docs_updated: bool,
+        /// Whether the tests passed; absent where they did not run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tests_passing: Option<bool>,
+        /// Whether tests ran since.
+        tests_run: bool,
+    },
+    /// How low health is.
+    Health {
+        /// Now.
+        health: Ratio,
+        /// The threshold that it is below.
+        threshold: Ratio,
+    },
+    /// How many iterations have begun.
+    Iterations {
+        /// Begun.
+        iteration_count: Count,
+        /// Allowed.
+        max_iterations: Count,
+    },
+    /// How much money is left.
+    Budget {
+        /// The budget.
+        budget_micro_usd: MicroUsd,
+        /// What was spent of it.
+        spent_micro_usd: MicroUsd,
+    },
 }
 
 /// The ladder, from a remark to the end; the strictest answer wins with `max`.
@@ -337,6 +386,13 @@ impl Draft {
     /// Adds a finding.
     pub fn find(&mut self, finding: Finding) {
         self.findings.push(finding);
+    }
+
+    /// Adds the figures behind the newest finding.
+    pub fn detail(&mut self, details: FindingDetails) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.details = Some(details);
+        }
     }
 
     /// Adds an effect.

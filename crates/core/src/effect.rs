@@ -68,34 +68,44 @@ pub enum HoldReason {
 }
 
 impl HoldReason {
-    /// What a person reads, and what clears it.
+    /// What a person types to go on, first, because clients cut long lines; then why it waits.
     #[must_use]
     pub const fn explain(self) -> &'static str {
         match self {
-            Self::Loop => "held for a loop: waiting for the advisor's new approach, or `tripwire resume`",
-            Self::NoProgress => "held for no progress: read and remove .geometry/BLOCKER_REPORT.md, or `tripwire ack`",
-            Self::IterationCap => {
-                "held at the iteration cap: read and remove .geometry/CHECKPOINT.md, or `tripwire ack`"
+            Self::Loop => "to go on, a person runs: tripwire resume; held for a loop",
+            Self::NoProgress => {
+                "to go on, a person runs: tripwire ack; held for no progress, see .geometry/BLOCKER_REPORT.md"
             }
-            Self::SoftSuspend => "soft suspend: health is below the threshold; `tripwire resume` goes on",
-            Self::Money => "the money budget is used up: raise it or `tripwire stop`",
-            Self::Context => "the context is beyond the hard block: run /compact or restart the session",
-            Self::GuardFailure => "the guard itself is broken: see the fix, then `tripwire resume`",
-            Self::Converged => "the work has converged and this session stops then: `tripwire resume` goes on",
-            Self::Paused => "paused by a person: `tripwire resume` goes on",
+            Self::IterationCap => {
+                "to go on, a person runs: tripwire ack; held at the iteration cap, see .geometry/CHECKPOINT.md"
+            }
+            Self::SoftSuspend => "to go on, a person runs: tripwire resume; paused: health is low",
+            Self::Money => {
+                "to go on, a person runs: tripwire resume --raise-budget 1usd; paused: the money budget is used up"
+            }
+            Self::Context => "run /compact or start the client anew; the context is fuller than the limit",
+            Self::GuardFailure => {
+                "to go on, a person fixes the cause and runs: tripwire resume; the guard itself is broken"
+            }
+            Self::Converged => {
+                "to go on, a person runs: tripwire resume; the work has converged and this role stops then"
+            }
+            Self::Paused => "to go on, a person runs: tripwire resume; paused by a person",
             Self::UnreadBlocker => {
-                "`tripwire ack blocker` first: .geometry/BLOCKER_REPORT.md of an earlier session is unread, and nothing \
-                 new begins"
+                "to go on, a person runs: tripwire ack blocker; .geometry/BLOCKER_REPORT.md of an earlier session is unread"
             }
             Self::UnreadCheckpoint => {
-                "`tripwire ack checkpoint` first: .geometry/CHECKPOINT.md of an earlier session is unread, and nothing \
-                 new begins"
+                "to go on, a person runs: tripwire ack checkpoint; .geometry/CHECKPOINT.md of an earlier session is unread"
             }
         }
     }
-}
 
-impl HoldReason {
+    /// The first half alone: what goes on behind it names the cause itself.
+    #[must_use]
+    pub fn way_on(self) -> &'static str {
+        self.explain().split_once("; ").map_or_else(|| self.explain(), |(way, _)| way)
+    }
+
     /// The same without what clears it: for a session that has ended meanwhile and that nothing clears any more.
     #[must_use]
     pub const fn in_short(self) -> &'static str {
@@ -103,11 +113,11 @@ impl HoldReason {
             Self::Loop => "held for a loop",
             Self::NoProgress => "held for no progress",
             Self::IterationCap => "held at the iteration cap",
-            Self::SoftSuspend => "soft suspend: health is below the threshold",
+            Self::SoftSuspend => "paused: health is low",
             Self::Money => "the money budget is used up",
-            Self::Context => "the context is beyond the hard block",
+            Self::Context => "the context is fuller than the limit",
             Self::GuardFailure => "the guard itself is broken",
-            Self::Converged => "the work has converged and this role stops on convergence",
+            Self::Converged => "the work has converged and this role stops then",
             Self::Paused => "paused by a person",
             Self::UnreadBlocker => "BLOCKER_REPORT.md of an earlier session is unread",
             Self::UnreadCheckpoint => "CHECKPOINT.md of an earlier session is unread",
@@ -134,31 +144,44 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// What a person reads.
+    /// What a person types to go on, first, because clients cut long lines; then why it ended.
     #[must_use]
     pub const fn explain(self) -> &'static str {
         match self {
-            Self::StoppedByPerson => "stopped by a person; `tripwire resume` takes it back",
-            Self::SystemError => "stopped with SYSTEM_ERROR: the action was repeated after the override",
-            Self::InfiniteLoop => "stopped for an infinite loop; see .geometry/BLOCKER_REPORT.md",
-            Self::HardStop => "hard stop: health fell below the threshold; a person must restart",
-            Self::Runaway => "stopped for a runaway",
-            Self::WallClock => "stopped by the session's wall clock",
+            Self::StoppedByPerson => "stopped by a person; to lift it: tripwire resume",
+            Self::SystemError => {
+                "stopped; to go on, a person runs: tripwire resume --restart; a call was repeated after a warning"
+            }
+            Self::InfiniteLoop => {
+                "stopped; to go on, a person runs: tripwire resume --restart; a loop, see .geometry/BLOCKER_REPORT.md"
+            }
+            Self::HardStop => "stopped; to go on, a person runs: tripwire resume --restart; health is too low",
+            Self::Runaway => "stopped; to go on, a person runs: tripwire resume --restart; steps came ever faster",
+            Self::WallClock => "stopped: the session's time is used up; begin a new session",
         }
     }
-}
 
-impl StopReason {
+    /// The half that a cause can follow.
+    #[must_use]
+    pub const fn way_on(self) -> &'static str {
+        match self {
+            Self::SystemError | Self::InfiniteLoop | Self::HardStop | Self::Runaway => {
+                "stopped; to go on, a person runs: tripwire resume --restart"
+            }
+            Self::StoppedByPerson | Self::WallClock => self.explain(),
+        }
+    }
+
     /// The same without what takes it back: for a session that nothing takes up again.
     #[must_use]
     pub const fn in_short(self) -> &'static str {
         match self {
             Self::StoppedByPerson => "stopped by a person",
-            Self::SystemError => "stopped with SYSTEM_ERROR: the action was repeated after the override",
-            Self::InfiniteLoop => "stopped for an infinite loop; see .geometry/BLOCKER_REPORT.md",
-            Self::HardStop => "hard stop: health fell below the threshold",
-            Self::Runaway => "stopped for a runaway",
-            Self::WallClock => "stopped by the session's wall clock",
+            Self::SystemError => "stopped: a call was repeated after a warning",
+            Self::InfiniteLoop => "stopped for a loop; see .geometry/BLOCKER_REPORT.md",
+            Self::HardStop => "stopped: health is too low",
+            Self::Runaway => "stopped: steps came ever faster",
+            Self::WallClock => "stopped: the session's time is used up",
         }
     }
 }
@@ -219,18 +242,20 @@ pub struct LoopOverride {
     /// The advisor's words, quoted and capped; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Label>,
-    /// The signature that must not be repeated.
+    /// What must not be repeated: the call with its arguments, or the error that varied arguments led to.
     pub do_not_repeat: Label,
-    /// What came back each time.
+    /// What came back each time; absent where that is not known.
+    #[serde(skip_serializing_if = "Sameness::is_unknown")]
     pub result: Sameness,
     /// How often it was seen.
     pub seen: Count,
-    /// What happened to the workspace meanwhile.
+    /// What happened to the workspace meanwhile; absent where that was not measured.
+    #[serde(skip_serializing_if = "Sameness::is_unknown")]
     pub workspace: Sameness,
 }
 
 /// Whether something moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Sameness {
     /// The same each time.
@@ -238,5 +263,41 @@ pub enum Sameness {
     /// Different.
     Changed,
     /// Not known.
+    #[default]
     Unknown,
+}
+
+impl Sameness {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+
+    /// What a comparison showed.
+    pub(crate) fn from_equal(equal: impl Into<bool>) -> Self {
+        if equal.into() { Self::Identical } else { Self::Changed }
+    }
+
+    /// Two measures of one span: a change that either saw is one, and one that measured is enough.
+    pub(crate) const fn or_changed(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Changed, _) | (_, Self::Changed) => Self::Changed,
+            (Self::Identical, _) | (_, Self::Identical) => Self::Identical,
+            (Self::Unknown, Self::Unknown) => Self::Unknown,
+        }
+    }
+
+    /// Several spans: one change is a change, and only if all are known to be the same they are.
+    pub(crate) fn of_all(spans: impl Iterator<Item = Self>) -> Self {
+        let mut all = None;
+        for span in spans {
+            all = Some(match (all.unwrap_or(span), span) {
+                (Self::Changed, _) | (_, Self::Changed) => Self::Changed,
+                (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+                (Self::Identical, Self::Identical) => Self::Identical,
+            });
+        }
+        all.unwrap_or_default()
+    }
 }

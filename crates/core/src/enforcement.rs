@@ -67,10 +67,7 @@ impl EnforcementError {
     #[must_use]
     pub fn fix(&self) -> Reason {
         match self {
-            Self::PermissionDenied(_) => {
-                "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
-                    .into()
-            }
+            Self::PermissionDenied(error) => error.remedy.fix().into(),
             Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code).into(),
             Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
             Self::ReviewGating(error) => match error.problem {
@@ -81,7 +78,7 @@ impl EnforcementError {
                 }
             },
             Self::CycleTermination(CycleTerminationError::Stopped(_)) => {
-                "see `tripwire status`; a person restarts it".into()
+                "see `tripwire status`; a person runs `tripwire resume --restart`".into()
             }
             Self::CycleTermination(CycleTerminationError::Held(_)) => {
                 "see `tripwire status` and `tripwire resume`".into()
@@ -135,14 +132,57 @@ impl Explain for EnforcementError {
 
 /// The role lacks a permission, or came without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error(
-    "permission denied: role `{role}` lacks `{permission}`; ask for a role that has it, or change the policy and start a new session"
-)]
+#[error("permission denied: {}; {}", .remedy.problem(.role, .permission), .remedy.fix())]
 pub struct PermissionDeniedError {
     /// What is missing.
     pub permission: Label,
+    /// What can be done about it.
+    #[serde(skip)]
+    pub remedy: Remedy,
     /// Who lacks it.
     pub role: Label,
+}
+
+/// What can be done about a permission that is missing: advice that cannot help would only set an agent begging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Another role may have it.
+    Role,
+    /// No role has it: a person's controls are out of every agent's reach.
+    Person,
+    /// A person vouches for the agent's configuration.
+    Trust,
+    /// A person names the role among those that are authorized.
+    Authorize,
+    /// Fewer sub-agents.
+    FewerAgents,
+}
+
+impl Remedy {
+    fn problem(self, role: &Label, permission: &Label) -> alloc::string::String {
+        match self {
+            Self::Role => alloc::format!("role `{role}` lacks `{permission}`"),
+            Self::Person => alloc::format!("no agent may {permission}"),
+            Self::Trust | Self::Authorize => alloc::format!("this operation is critical and needs {permission}"),
+            Self::FewerAgents => alloc::format!("sub-agent `{role}` lacks {permission}"),
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub const fn fix(self) -> &'static str {
+        match self {
+            Self::Role => {
+                "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
+            }
+            Self::Person => "leave it, or ask the person to do it at their own terminal",
+            Self::Trust => "ask the person to do it, or to run `tripwire identity trust` and start a new session",
+            Self::Authorize => {
+                "ask the person to do it, or to name the role in `identity.authorized_roles` and start a new session"
+            }
+            Self::FewerAgents => "do the work in this agent, or have a person raise the limit under `limits`",
+        }
+    }
 }
 
 /// The command would destroy what cannot be restored; a person may let it pass once.
@@ -220,7 +260,11 @@ mod tests {
 
     #[test]
     fn gate_6_every_error_explains_itself_with_rule_and_fix() {
-        let denied = PermissionDeniedError { permission: Label::cut("can_edit_source"), role: Label::cut("tester") };
+        let denied = PermissionDeniedError {
+            permission: Label::cut("can_edit_source"),
+            remedy: Remedy::Role,
+            role: Label::cut("tester"),
+        };
         let review = |problem| EnforcementError::ReviewGating(ReviewGatingError { problem });
         let ended = EnforcementError::CycleTermination;
         let broken = GuardFailureError { cause: Label::cut("the clock"), fix: Label::cut("set it right") };

@@ -68,7 +68,8 @@ pub struct Run {
     verdict: Option<Verification>,
     /// The agent's plan.
     plan: Plan,
-    /// The step completed last, and the next one in the model's own words.
+    /// The step completed last, and the next one where it is known: a call that was asked for and not reached, or what the
+    /// gate demands. What the model said before a call is about that call, which is done by now.
     last: Option<StepSummary>,
     next: Option<StepSummary>,
 }
@@ -146,6 +147,7 @@ impl Run {
         match input {
             RunInput::Record(record) => self.take_record(record, &mut views),
             RunInput::Decided(what, decision) if is_answer(what) => {
+                self.note_step(what);
                 let reading = DecisionReading::of(decision);
                 self.due.absorb(decision, &self.phase, &mut views);
                 self.answered(&reading, &mut views);
@@ -406,20 +408,20 @@ impl Run {
             steps: self.steps,
             iteration: self.iteration,
             last: self.last.clone(),
-            next: self.next.clone(),
+            next: self.next.clone().or_else(|| Some(NEXT_IS_OPEN.into())),
         }));
     }
 
     /// The recitation as the model hears it.
     fn progress_words(&self) -> Instruction {
-        let word = |step: &Option<StepSummary>| step.clone().unwrap_or_else(|| "(none)".into());
+        let word = |step: &Option<StepSummary>, none: &str| step.clone().unwrap_or_else(|| none.into());
         format!(
             "{}\n\nProgress: {} steps, iteration {}.\nLast completed step: {}\nNext step: {}",
             objective_words(&self.setup.objective),
             self.steps,
             self.iteration,
-            word(&self.last),
-            word(&self.next)
+            word(&self.last, "(none)"),
+            word(&self.next, NEXT_IS_OPEN)
         )
         .into()
     }
@@ -429,6 +431,9 @@ impl Run {
 fn objective_words(objective: &Objective) -> Instruction {
     format!("Objective:\n{objective}").into()
 }
+
+/// What the recitation says where no next step was asked for yet.
+const NEXT_IS_OPEN: &str = "yours to choose from the objective and the last result; say it before you act";
 
 /// The seed's words for a fresh worker.
 const BRIEFING_WORDS: &str = "Read .geometry/MISSION_BRIEFING.md and continue";

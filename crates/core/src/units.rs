@@ -123,6 +123,23 @@ impl Count {
     }
 }
 
+impl MicroUsd {
+    /// The amount as people read it, with every digit: `$0.015`; what is less than a cent in cents: `0.5¢`.
+    #[must_use]
+    pub fn in_dollars(self) -> alloc::string::String {
+        const DOLLAR: u64 = 1_000_000;
+        const CENT: u64 = 10_000;
+        let amount = self.get();
+        if (1..CENT).contains(&amount) {
+            let fraction = alloc::format!("{amount:04}");
+            return alloc::format!("0.{}¢", fraction.trim_end_matches('0'));
+        }
+        let whole = amount.checked_div(DOLLAR).unwrap_or_default();
+        let fraction = alloc::format!("{:06}", amount.checked_rem(DOLLAR).unwrap_or_default());
+        alloc::format!("${whole}.{:0<2}", fraction.trim_end_matches('0'))
+    }
+}
+
 impl Tokens {
     /// Bytes of text that are counted as one token. English prose has about four; code, JSON and other languages have
     /// fewer, and an estimate that a budget counts with must rather be too high.

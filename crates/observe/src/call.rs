@@ -9,7 +9,7 @@ use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
 use super::words::{self, Words};
 use super::work::{self, Mark, Marks, Work};
-use super::{digest, error_kind, normal, outcome, position, signature, text_files};
+use super::{digest, error_kind, normal, outcome, position, signature, text_files, wording};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -60,6 +60,7 @@ impl<'a> Call<'a> {
             result_digest: None,
             error_digest: None,
             error_kind: None,
+            error_text: None,
             gain: None,
             output_hash: None,
             sketch: None,
@@ -79,6 +80,7 @@ impl<'a> Call<'a> {
         if facts.outcome.status == Status::Error && !normal.is_empty() {
             facts.error_digest = Some(digest::of(&normal::mask_digits(&normal)));
             facts.error_kind = Some(error_kind::of(output, &self.said));
+            facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
             normal = position::masked(&normal);
         }
@@ -110,6 +112,7 @@ impl<'a> Call<'a> {
             tool: Label::cut(raw.tool),
             turn_id: None,
             kind: None,
+            words: Some(wording::call(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
         }
     }
 

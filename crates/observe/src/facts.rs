@@ -20,6 +20,8 @@ pub struct Facts {
     pub error_digest: Option<Label>,
     /// What kind of error it was, as a digest; only of failed calls.
     pub error_kind: Option<Label>,
+    /// The line that tells the error; only of failed calls.
+    pub error_text: Option<Label>,
     /// How much of the result was new; only from an [`Observer`](super::Observer), which remembers what was seen.
     pub gain: Option<Gain>,
     /// The output as it was, as a digest.
@@ -46,6 +48,7 @@ impl Facts {
             result_digest: self.result_digest,
             error_digest: self.error_digest,
             error_kind: self.error_kind,
+            error_text: self.error_text,
             gain: self.gain,
             sketch: self.sketch,
             text_sketch: self.text_sketch,

@@ -37,12 +37,14 @@ mod outcome;
 mod position;
 mod programs;
 mod raw;
+mod relative;
 mod signature;
 mod test_scripts;
 mod text_files;
 mod tools;
 mod verdict;
 mod volatile;
+mod wording;
 mod words;
 mod work;
 
@@ -53,11 +55,12 @@ pub use nature::{Doing, Nature, nature};
 pub use normal::{OBSERVED_BYTES_MAX, normalise};
 pub use observer::{Observer, observe};
 pub use raw::RawCall;
+pub use relative::relative;
 pub use text_files::{is_code, is_plain_text, is_test_file};
 pub use volatile::Volatility;
 
 /// The version of everything that this module computes; the golden test changes with it.
-pub const OBSERVE_VERSION: u32 = 3;
+pub const OBSERVE_VERSION: u32 = 4;
 
 #[cfg(test)]
 mod tests;

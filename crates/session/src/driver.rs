@@ -15,6 +15,8 @@ mod effects;
 mod error;
 pub mod freeze;
 mod frozen;
+mod log_entries;
+pub mod log_view;
 mod objective;
 mod own_loop;
 mod people;
@@ -24,6 +26,7 @@ mod report_files;
 pub mod run;
 mod sign;
 mod state;
+mod steps;
 mod supervise;
 mod time;
 mod turn;
@@ -44,6 +47,7 @@ pub use report_files::Reporting;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
 pub use state::StateError;
+pub use steps::StepWords;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::{Chain, ChainView};
@@ -59,7 +63,7 @@ use tripwire_workspace::geometry::manifest::{Manifest, template};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::{self, SessionId};
-use turn::AtLook;
+use turn::{AtLook, Taken};
 pub use turn::{ManifestReach, StepOutcome};
 
 /// One session, driven by this process and perhaps by others.
@@ -351,8 +355,10 @@ impl<S: Storage> Driver<S> {
         let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered)?;
         let known = append(&mut turn, &decided.batch(state.known, now))?;
+        let entries = decided.log_entries(dir, now);
         let steps = decided.commit(state, known);
-        let mut carried = turn::carry_out(&turn, dir, state, &steps, at_look);
+        let taken = Taken { steps: &steps, entries: &entries };
+        let mut carried = turn::carry_out(&turn, dir, state, taken, at_look);
         let signed = turn::sign_if_due(&mut turn, signing.as_ref(), state, &mut carried);
         // Before anything else may fail: what people did is in the journal, and must not be taken in a second time.
         state.save(dir, turn.journal().place().tail_hash())?;
@@ -369,6 +375,14 @@ impl<S: Storage> Driver<S> {
     /// When it cannot be written.
     pub fn keep_objective(&self, said: &str) -> Result<(), DriverError> {
         Ok(objective::keep(&self.layout, &self.session, said)?)
+    }
+
+    /// Keeps what a call of someone else's agent was and gave, for the briefing of a fresh worker.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_step(&self, step: &StepWords<'_>) -> Result<(), DriverError> {
+        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, step)?)
     }
 
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.

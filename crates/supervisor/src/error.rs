@@ -64,7 +64,7 @@ impl Explain for RunError {
             )
             .into(),
             Self::NotFound { .. } => "install the client, or give its path".into(),
-            Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
+            Self::Blocked(_) => "`tripwire resume` lifts the stop".into(),
             Self::Unread(error) => error.hint(),
             Self::Launch(error) => error.hint(),
             Self::Driver(error) => error.hint(),

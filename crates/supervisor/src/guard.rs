@@ -119,7 +119,7 @@ impl Guard {
             };
             attempt = Attempt::Again;
             let waited = match handled.retry_after {
-                Some(wait) => self.wait(wait),
+                Some(wait) => self.wait(wait, &throttle_words(&handled)),
                 None if waits(&call.event, &handled.reply) => self.wait_for_a_person(),
                 None => Waited::NotNeeded,
             };
@@ -328,10 +328,10 @@ impl Guard {
         self.changed.notify_all();
     }
 
-    /// Waits for a time, unless the run ends.
-    fn wait(&self, at_most: Duration) -> Waited {
+    /// Waits for a time, unless the run ends. A person who sees a client stand still is told why.
+    fn wait(&self, at_most: Duration, why: &str) -> Waited {
         if at_most >= LONG_WAIT {
-            self.notifier.say(&format!("tripwire: the next call waits {} s", at_most.as_secs()));
+            self.notifier.say(&format!("tripwire: the next call waits {} s: {why}", at_most.as_secs()));
         }
         let until = Instant::now() + at_most;
         let mut pulse = self.lock_pulse();
@@ -462,4 +462,10 @@ fn waits(event: &Event, reply: &Reply) -> bool {
         | Event::Compacted
         | Event::Other => false,
     }
+}
+
+/// Why a call was throttled: the limit, its figures and its rule.
+fn throttle_words(handled: &Handled) -> String {
+    let safety = handled.taken.last().map(|taken| &taken.decision.safety);
+    safety.map(|safety| format!("{} [{}]", safety.reason, safety.rule.id())).unwrap_or_default()
 }

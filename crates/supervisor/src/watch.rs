@@ -213,7 +213,7 @@ impl Watch<'_> {
             (Some(hold), None) => {
                 self.tree.freeze()?;
                 self.clock.frozen_since = Some(Instant::now());
-                self.notifier.say(&format!("tripwire: paused: {}", hold.explain()));
+                self.notifier.say(&format!("tripwire: paused; {}", hold.explain()));
             }
             (None, Some(since)) => {
                 self.clock.frozen += since.elapsed();

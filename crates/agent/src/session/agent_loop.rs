@@ -68,6 +68,8 @@ pub struct Session<'a> {
     transcript: Transcript,
     /// The right to do what was just allowed.
     pub(super) permit: Option<Permit>,
+    /// Why the gate lets the next call wait, if it does.
+    throttled: Option<String>,
     /// How long the last call took.
     took: Duration,
     pub(super) watch: Watch,
@@ -108,6 +110,7 @@ impl<'a> Session<'a> {
             conversation: parts.conversation,
             tail: parts.tail,
             permit: None,
+            throttled: None,
             took: Duration::ZERO,
             frontend,
             _lock: parts.lock,
@@ -244,6 +247,8 @@ impl Session<'_> {
             self.carry_out(effects)?;
         }
         self.permit = taken.permit;
+        let safety = &taken.decision.safety;
+        self.throttled = safety.retry_after_ms.map(|_| format!("{} [{}]", safety.reason, safety.rule.id()));
         let effects = self.run.take(RunInput::Decided(&what, &taken.decision));
         self.carry_out(effects)?;
         taken.notices.iter().for_each(|notice| self.frontend.notice(notice));
@@ -381,7 +386,8 @@ impl Session<'_> {
         let status = self.status("waits");
         if wait.get() >= SHOWN_WAIT_MS {
             let seconds = wait.get().div_ceil(1_000);
-            self.frontend.notice(&format!("waits {seconds} s: the gate or the provider asked for it"));
+            let why = self.throttled.as_deref().unwrap_or("the provider asked for it");
+            self.frontend.notice(&format!("waits {seconds} s: {why}"));
         }
         while Instant::now() < end && !self.must_stop() {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
@@ -392,7 +398,8 @@ impl Session<'_> {
 
     /// Waits until a person did something, or until the wall clock has something to say.
     fn await_person(&mut self, reason: HoldReason) -> Result<(), SessionError> {
-        self.frontend.notice(reason.explain());
+        let cause = self.driver.view().cause.map(|cause| format!("; {}", cause.words())).unwrap_or_default();
+        self.frontend.notice(&format!("{}{cause}", reason.explain()));
         let before = self.watch.look();
         let tick = Instant::now() + TICK;
         let end = self.wall_clock().map_or(tick, |clock| clock.min(tick));

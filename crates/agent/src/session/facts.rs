@@ -99,7 +99,7 @@ impl Facts<'_> {
         // The model and the transcript see paths relative to the workspace.
         let root = self.root.to_string_lossy();
         let floor = reading.floor.map(|fact| {
-            let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
+            let reason = tripwire_observe::relative(fact.reason.as_str(), &[root.as_ref()]);
             FloorFact { reason: Label::cut(&reason), ..fact }
         });
         CallReading { floor, ..reading }

@@ -94,7 +94,7 @@ fn clock(ms: u64) -> String {
 /// What an input tells of.
 fn done(what: &What) -> String {
     match what {
-        What::Event(AgentEvent { action: Some(action), .. }) => action.named(),
+        What::Event(AgentEvent { action: Some(action), .. }) => action.named().to_owned(),
         What::Event(event) => format!(
             "{}, {}",
             counted(event.budget_tokens().get(), "token"),

@@ -1,5 +1,7 @@
 //! Amounts of money as people read them: a budget of half a cent is not nothing.
 
+use tripwire_core::units::MicroUsd;
+
 /// What was spent: dollars to the cent; what is less than a cent, in cents and exactly.
 pub(crate) fn dollars(micro_usd: u64) -> String {
     match micro_usd {
@@ -10,19 +12,9 @@ pub(crate) fn dollars(micro_usd: u64) -> String {
 
 /// A limit that a person set, with every digit.
 pub(crate) fn exactly(micro_usd: u64) -> String {
-    match micro_usd {
-        1..MICRO_PER_CENT => {
-            let fraction = format!("{micro_usd:04}");
-            format!("0.{}¢", fraction.trim_end_matches('0'))
-        }
-        0 | MICRO_PER_CENT.. => {
-            let fraction = format!("{:06}", micro_usd % MICRO_PER_DOLLAR);
-            format!("${}.{:0<2}", micro_usd / MICRO_PER_DOLLAR, fraction.trim_end_matches('0'))
-        }
-    }
+    MicroUsd::new(micro_usd).in_dollars()
 }
 
-const MICRO_PER_DOLLAR: u64 = 1_000_000;
 const MICRO_PER_CENT: u64 = 10_000;
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
     let mut said = ControlReport::new("stop", after.session());
     said.say(match given {
-        Given::Now => "`.geometry/STOP` is written: no session of this workspace goes on, and none begins",
+        Given::Now => "all sessions of this workspace are stopped (`.geometry/STOP`); new ones are blocked until `tripwire resume`",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
     });
     holds &= receipt(&args.order.which, before, &after, &mut said)?;
@@ -200,7 +200,7 @@ fn receipt(which: &Which, before: RunBy, after: &After, said: &mut ControlReport
             let (ended, survivors) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
             said.say(&format!("receipt: {ended} ended, {survivors}, {} ms", receipt.took_ms));
             said.receipt = Some(receipt);
-            said.say("that run is over for good; `tripwire resume` takes the order back, so that a new one may begin");
+            said.say("that run cannot be resumed; `tripwire resume` lifts the stop, so that a new one may begin");
             receipt.survivors == 0
         }
         Waited::Lost => {
@@ -322,7 +322,7 @@ fn standing(said: &mut ControlReport, layout: &Layout, driver: Option<&Driver>) 
     };
     let (view, ended) = (driver.view(), ended::look(layout, driver));
     if let Some(Ended { how, goes_on_with: None, .. }) = &ended {
-        said.say(&format!("this session is over for good ({how}): begin a new one"));
+        said.say(&format!("this session cannot be resumed ({how}); start a new run"));
         return if view.stopped.is_none() && view.held.is_none() { Exit::Done } else { Exit::Held };
     }
     match (view.stopped, view.held) {
@@ -338,7 +338,7 @@ fn standing(said: &mut ControlReport, layout: &Layout, driver: Option<&Driver>) 
             Exit::Done
         }
         (Some(reason), _) => {
-            said.say(&format!("the session is still over: {}", reason.explain()));
+            said.say(&format!("the session is still stopped: {}", reason.explain()));
             said.next(if reason == StopReason::StoppedByPerson {
                 "tripwire resume"
             } else {

@@ -144,7 +144,7 @@ impl<'a> Status<'a> {
         let RunRecord { pid, client, shielded, end, .. } = seen.record;
         let reach = if shielded { SHIELDED } else { NOT_SHIELDED };
         self.guard = match (seen.supervisor, end) {
-            (Supervisor::Alive, _) => format!("process {pid} supervises {client}: the only writer; {reach}"),
+            (Supervisor::Alive, _) => format!("process {pid} supervises {client}; {reach}"),
             (Supervisor::Gone, Some(end)) => {
                 let receipt = end.receipt;
                 if let Some(why) = &end.broken {
@@ -167,9 +167,10 @@ impl<'a> Status<'a> {
         let view = driver.view();
         // What holds a session that is over for good waits for no command; what is left is to look at it.
         let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
+        let cause = view.cause.as_ref().map(|cause| format!("; {}", cause.words())).unwrap_or_default();
         let reason_for = |explained: &str, short: &str| match over {
-            true => format!("{short}: see `tripwire log`, then begin a new session"),
-            false => explained.to_owned(),
+            true => format!("{short}{cause}; it cannot be resumed: start a new run"),
+            false => format!("{explained}{cause}"),
         };
         let layout = self.workspace.layout();
         match view.held {
@@ -223,7 +224,8 @@ impl<'a> Status<'a> {
             let held = view.held.filter(|reason| !is_answered(layout, file_of_hold(*reason)));
             let reason = view.stopped.map(|reason| reason.in_short()).or(held.map(|reason| reason.in_short()));
             if let Some(reason) = reason.filter(|_| !over) {
-                self.waits.push(format!("{session}: {reason}; `tripwire status --session {session}`"));
+                let cause = view.cause.as_ref().map(|cause| format!("; {}", cause.what)).unwrap_or_default();
+                self.waits.push(format!("{session}: {reason}{cause}; `tripwire status --session {session}`"));
             }
             let codes = view.waiting.iter().filter(|_| !over);
             self.waits.extend(
@@ -378,7 +380,7 @@ fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
             let later = match (clear_first, goes_on_with) {
                 (Some(first), Some(command)) => format!("`{first}`, then `{command}` goes on with it"),
                 (None, Some(command)) => format!("`{command}` goes on with it"),
-                (Some(_) | None, None) => "over for good: begin a new session".to_owned(),
+                (Some(_) | None, None) => "cannot be resumed; start a new run".to_owned(),
             };
             format!("ended       {at} with {}: {how}; {later}", name(verdict))
         }

@@ -13,13 +13,15 @@ use tripwire_journal::note::Verifier;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::verify::{Report, Trust, verify};
 use tripwire_journal::{JournalError, SessionPaths};
+use tripwire_session::driver::log_view::{self, LogDifference};
 use tripwire_session::driver::views;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
 
 /// Verify a session's journal or an exported bundle: every record, every checkpoint, every signature.
 ///
-/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut.
+/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut. Without a target, safety_log.json is
+/// compared with the journals too, and rebuilt if entries were taken out, added or changed.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// A session's id or a bundle's file; by default the newest session.
@@ -63,11 +65,13 @@ impl Verified {
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
     let named = args.key.as_deref().map(named_key).transpose()?;
     let target = args.target.as_deref();
+    let mut log = None;
     let (verified, lost) = match target.map(Path::new).filter(|path| path.is_file()) {
         Some(file) => (vec![of_bundle(file, named.as_ref())?], Vec::new()),
         None => {
             let workspace = args.place.look()?;
             let lost = if target.is_none() { lost(workspace.layout()) } else { Vec::new() };
+            log = if target.is_none() { look_at_log(workspace.layout())? } else { None };
             let only_lost = !lost.is_empty() && views::newest(workspace.layout())?.is_none();
             let left = if only_lost { Vec::new() } else { of_sessions(args, workspace.layout(), named.as_ref())? };
             (left, lost)
@@ -84,9 +88,43 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
             false => format!("{session}: LOST: {problem}"),
         })?;
     }
+    if let Some(problem) = &log {
+        out.line(&match args.form.json {
+            true => json!({ "safety_log": { "holds": false, "problem": problem } }).to_string(),
+            false => format!("safety_log.json: CHANGED: {problem}"),
+        })?;
+    }
     out.flush()?;
-    Ok(if lost.is_empty() && verified.iter().all(Verified::holds) { Exit::Done } else { Exit::DoesNotHold })
+    let holds = log.is_none() && lost.is_empty() && verified.iter().all(Verified::holds);
+    Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
+
+/// Compares the safety log with the journals, and writes it anew where it differs; gives what was wrong with it.
+fn look_at_log(layout: &Layout) -> Result<Option<String>, Problem> {
+    let mut difference = log_view::compare(layout)?;
+    if !difference.is_none() {
+        // A session that is being written may be seen between its journal and the log: the second look decides.
+        std::thread::sleep(SECOND_LOOK_AFTER);
+        difference = log_view::compare(layout)?;
+    }
+    if difference.is_none() {
+        return Ok(None);
+    }
+    let LogDifference { missing, foreign } = difference;
+    let (were, is) = (agreeing(missing, "was", "were"), agreeing(foreign, "is", "are"));
+    let found = format!(
+        "{} that the journals hold {were} missing, {} {is} in no journal",
+        counted(missing, "entry"),
+        counted(foreign, "entry")
+    );
+    Ok(Some(match log_view::rebuild(layout) {
+        Ok(entries) => format!("{found}; rebuilt from the journals with {}", counted(entries, "entry")),
+        Err(error) => format!("{found}; it could not be rebuilt: {error}"),
+    }))
+}
+
+/// How long a session that is being written is given before the second look.
+const SECOND_LOOK_AFTER: std::time::Duration = std::time::Duration::from_millis(300);
 
 /// The sessions that were here, by the word of this person's key, and are not any more.
 fn lost(layout: &Layout) -> Vec<(String, PathBuf)> {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod claims;
+mod context;
 mod control;
 mod crash;
 mod degenerate;

@@ -84,7 +84,11 @@ fn compare(door: &str, lines: &[(&str, bool)], answers: &[String]) {
     assert_eq!(lines.len(), answers.len(), "{door}: {answers:?}");
     for ((line, is_held), answer) in lines.iter().zip(answers) {
         // A hook denies and names the rule; the judge and the result of a refused call have words of their own.
-        let says_no = ["IDENT-1", "deny", "\"verdict\":\"hold\"", "\"refused: "].iter().any(|no| answer.contains(no));
+        // What a permitted call of our own loop prints may quote the guard's own records.
+        let says_no = match door {
+            "agent" => answer.starts_with("\"refused: "),
+            _ => ["IDENT-1", "deny", "\"verdict\":\"hold\""].iter().any(|no| answer.contains(no)),
+        };
         let is_named = !is_held || ["judge", "agent"].contains(&door) || answer.contains("IDENT-1");
         assert!(is_named, "{door}: {line}: {answer}");
         assert_eq!(says_no, *is_held, "{door}: {line}: {answer}");

@@ -185,20 +185,23 @@ fn override_in(decision: &Decision) -> Option<&LoopOverride> {
 
 /// The typed constraint as one line; the advisor's words stay a quoted field of it.
 fn override_text(given: &LoopOverride) -> String {
-    let advice = given.advice.as_ref().map(|advice| format!(" advice={:?}", advice.as_str())).unwrap_or_default();
-    format!(
-        "LOOP_OVERRIDE do_not_repeat={} seen={} result={} workspace={}{advice}",
-        given.do_not_repeat,
-        given.seen,
-        word(given.result),
-        word(given.workspace)
-    )
+    let mut text = format!("LOOP_OVERRIDE do_not_repeat={:?} seen={}", given.do_not_repeat.as_str(), given.seen);
+    for (name, same) in [("result", given.result), ("workspace", given.workspace)] {
+        if let Some(word) = word(same) {
+            text.push_str(&format!(" {name}={word}"));
+        }
+    }
+    if let Some(advice) = &given.advice {
+        text.push_str(&format!(" advice={:?}", advice.as_str()));
+    }
+    text
 }
 
-const fn word(same: Sameness) -> &'static str {
+/// Nothing is stated that was not measured.
+const fn word(same: Sameness) -> Option<&'static str> {
     match same {
-        Sameness::Identical => "identical",
-        Sameness::Changed => "changed",
-        Sameness::Unknown => "unknown",
+        Sameness::Identical => Some("identical"),
+        Sameness::Changed => Some("changed"),
+        Sameness::Unknown => None,
     }
 }

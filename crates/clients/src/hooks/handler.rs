@@ -24,7 +24,7 @@ use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
 use tripwire_judge as judge;
-use tripwire_session::driver::{Driver, DriverError, StepOutcome};
+use tripwire_session::driver::{Driver, DriverError, StepOutcome, StepWords};
 use tripwire_session::foreign::Foreign;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -213,6 +213,13 @@ impl HookHandler<'_> {
                 event.changes = self.changes.clone();
                 figures::fill_in(call, memory, driver.policy().context.default_window, &mut event);
                 foreign.keep_observer(self.workspace.layout(), &observer);
+                driver.keep_step(&StepWords {
+                    said: "",
+                    tool: &tool.name,
+                    arguments: &tool.input,
+                    exit_code: event.outcome.and_then(|outcome| outcome.exit_code),
+                    output: &outcome.output,
+                })?;
                 Some(What::Event(event))
             }
             Event::Prompt => {

@@ -6,8 +6,6 @@
 use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
@@ -50,6 +48,9 @@ pub struct AgentEvent {
     /// What kind of error it was, as a digest: its first words without what it quotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<Label>,
+    /// The line that tells the error, for people and agents to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_text: Option<Label>,
     /// What kind of work it was.
     #[serde(default, skip_serializing_if = "Flags::is_empty")]
     pub flags: Flags,
@@ -220,6 +221,9 @@ pub struct Action {
     /// The type of action; absent for a plain tool call.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Label>,
+    /// The call in one line as it was made, for people and agents to read; it decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<Label>,
 }
 
 impl Action {
@@ -237,15 +241,10 @@ impl Action {
         self.signature.as_ref().unwrap_or(&self.tool).fingerprint()
     }
 
-    /// The action as a person would write it: the signature, or tool and target where the signature erases the arguments.
+    /// The call itself, with its arguments where they are known.
     #[must_use]
-    pub fn named(&self) -> String {
-        match (&self.signature, &self.target) {
-            (Some(signature), None) => String::from(signature.as_str()),
-            (Some(signature), Some(_)) if !signature.as_str().ends_with("(...)") => String::from(signature.as_str()),
-            (Some(_) | None, Some(target)) => format!("{}({target})", self.tool),
-            (None, None) => String::from(self.tool.as_str()),
-        }
+    pub fn named(&self) -> &str {
+        self.words.as_ref().filter(|words| !words.as_str().is_empty()).map_or_else(|| self.shown(), Label::as_str)
     }
 
     /// What a person reads in a report.

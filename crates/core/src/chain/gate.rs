@@ -6,6 +6,7 @@
 pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod budget;
+pub mod cause;
 pub(crate) mod consequence;
 pub(crate) mod context;
 pub(crate) mod cooldown;
@@ -13,6 +14,7 @@ pub mod dirty_bits;
 pub(crate) mod floor;
 pub(crate) mod health;
 pub(crate) mod identity;
+pub(crate) mod incidents;
 pub(crate) mod iterations;
 pub(crate) mod minute;
 pub(crate) mod money;
@@ -38,8 +40,10 @@ impl SafetyGate {
     /// The verdict on everything that is known now.
     pub(crate) fn judge(&mut self, policy: &Policy, turn: &mut Turn<'_>) -> SafetyDecision {
         self.apply_health_cost(policy, turn);
+        self.incidents.note(self.health.level(), turn);
         let vetoes = self.vetoes(policy, turn);
         self.act_on(policy, turn, vetoes);
+        self.causes.note_holds_of(&turn.draft, turn.place.index);
         let answer = GateOutcome::of(self, policy, turn, vetoes);
         if turn.is_event() && answer.starts_cooldown(policy.profile) {
             self.cooldown.start(turn.place.at, policy.gate.cooldown_duration_ms);

@@ -9,7 +9,7 @@ use super::gate::dirty_bits::{ClaimAnswer, Verification, docs_prompt, test_promp
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
 use super::turn::Turn;
-use crate::decision::FindingKind;
+use crate::decision::{FindingDetails, FindingKind};
 use crate::effect::{
     Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
 };
@@ -109,6 +109,12 @@ impl Chain {
             Tier::HardBlock => format!("HARD_BLOCK: Context at {percent}%{basis}"),
         };
         turn.note(FindingKind::CompactionGate, Rule::ContextTiers, &text);
+        let threshold = match tier {
+            Tier::Roomy | Tier::Warning => self.policy.context.warning_threshold,
+            Tier::Mandatory => self.policy.context.mandatory_threshold,
+            Tier::HardBlock => self.policy.context.hard_block_threshold,
+        };
+        turn.draft.detail(FindingDetails::Context { context_pct: percent, threshold });
         if !gate.is_armed() {
             return;
         }
@@ -197,7 +203,7 @@ impl Chain {
                 if gate.standing.stopped() == Some(StopReason::StoppedByPerson) {
                     gate.standing.restart();
                 }
-                "a person took the order to stop back"
+                "a person lifted the stop"
             }
             HumanAct::Pause => {
                 if gate.standing.hold(HoldReason::Paused) {
@@ -252,7 +258,7 @@ impl Chain {
             }
             HumanAct::MendGuard => {
                 gate.standing.clear(HoldReason::GuardFailure);
-                "a person mended what broke the guard"
+                "a person fixed what broke the guard"
             }
             HumanAct::Other(what) => what.as_str(),
             // An act is signed once.
@@ -328,14 +334,20 @@ impl Chain {
         if !waits || reply.advice.as_str().trim().is_empty() {
             return;
         }
-        self.state.gate.standing.clear(HoldReason::Loop);
+        let held = self.state.gate.standing.clear(HoldReason::Loop);
+        let cause =
+            self.state.gate.causes.of_hold(HoldReason::Loop).filter(|cause| held && cause.names_a_call()).cloned();
         self.state.activity.loops.begin_anew();
         turn.note(FindingKind::LoopOverride, Rule::LoopAdvice, "the advisor gave a new approach");
+        let (do_not_repeat, seen) = cause.map_or_else(
+            || (Label::cut("the approach of the iterations that failed"), self.state.progress.failures()),
+            |cause| (cause.object, cause.seen),
+        );
         turn.draft.cause(Effect::Inject(LoopOverride {
             advice: Some(reply.advice.clone()),
-            do_not_repeat: Label::cut("the approach that led into the loop"),
+            do_not_repeat,
             result: Sameness::Unknown,
-            seen: Count::ZERO,
+            seen,
             workspace: Sameness::Unknown,
         }));
     }
@@ -357,6 +369,7 @@ impl Chain {
                 let cap = self.policy.safety.max_iterations;
                 let text = format!("Reached iteration cap: {cap}/{cap}");
                 turn.note(FindingKind::IterationCap, Rule::IterationCap, &text);
+                turn.draft.detail(FindingDetails::Iterations { iteration_count: cap, max_iterations: cap });
                 if self.state.gate.is_armed() && self.state.gate.standing.hold(HoldReason::IterationCap) {
                     turn.draft.cause(Effect::WriteReport(Report::Checkpoint));
                     turn.draft.cause(Effect::Hold(HoldReason::IterationCap));
@@ -402,6 +415,13 @@ impl Chain {
         match self.state.gate.dirty.claim(workspace, max_refusals) {
             ClaimAnswer::Refused(verdict, text) => {
                 turn.note(FindingKind::DirtyBitViolation, Rule::DirtyBits, text);
+                let bits = self.state.gate.dirty.shown();
+                turn.draft.detail(FindingDetails::DirtyBits {
+                    code_modified: bits.code_modified.unwrap_or_default(),
+                    docs_updated: bits.docs_updated.unwrap_or_default(),
+                    tests_passing: bits.tests_passing,
+                    tests_run: bits.tests_run.unwrap_or_default(),
+                });
                 turn.draft.cause(Effect::Prompt(match verdict {
                     Verification::Failed => text.into(),
                     Verification::Undocumented => docs_prompt(self.policy.dirty_bits.docs_paths.as_str()).into(),
@@ -443,7 +463,8 @@ impl Chain {
         self.mind_context(turn, climbed);
         let gate = &mut self.state.gate;
         if spiral {
-            turn.note(FindingKind::HardLoop, Rule::ContextSpiral, "compactions without a change of the workspace");
+            let text = "the context was compacted again and again, and no file changed between";
+            turn.note(FindingKind::HardLoop, Rule::ContextSpiral, text);
             if gate.is_armed() && gate.standing.hold(HoldReason::Loop) {
                 turn.draft.cause(Effect::Hold(HoldReason::Loop));
                 turn.draft.cause(Effect::AskAdvisor(Deadlock::HardLoop));

@@ -40,6 +40,7 @@ impl Turn<'_> {
     pub(crate) fn note(&mut self, kind: FindingKind, rule: Rule, reason: &str) {
         self.draft.find(Finding {
             count: Count::ZERO,
+            details: None,
             evidence: Evidence::one(self.place.index),
             kind,
             level: Level::Note,

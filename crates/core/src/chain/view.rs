@@ -1,6 +1,7 @@
 //! What a person sees of a session: the figures that `status` and the manifest show, and nothing that decides.
 
 use super::Chain;
+use super::gate::cause::Cause;
 use super::gate::dirty_bits::Verification;
 use crate::decision::{ActivityMode, Intensity};
 use crate::effect::{HoldReason, StopReason};
@@ -17,6 +18,9 @@ pub struct ChainView {
     /// The budget in force, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micro_usd: Option<MicroUsd>,
+    /// What led to the hold or to the end, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// Failed iterations in a row.
     pub consecutive_failures: Count,
     /// The figure of the context is an estimate, because nobody gives figures.
@@ -75,6 +79,7 @@ impl Chain {
         let activity = state.activity.state();
         ChainView {
             budget_micro_usd: gate.money.budget(&self.policy.money),
+            cause: gate.cause().cloned(),
             consecutive_failures: state.progress.failures(),
             context_estimated: gate.context.basis() == super::gate::context::Basis::Estimate,
             context_percent: gate.context.percent(),

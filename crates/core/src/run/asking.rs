@@ -46,8 +46,6 @@ impl Run {
         }
         views.push(LoopEffect::Line(Line::Answer(worker::without_session(answer))));
         views.push(LoopEffect::Say(Saying::Model(answer.clone())));
-        self.next =
-            answer.text.lines().map(str::trim).find(|line| !line.is_empty()).map(Into::into).or(self.next.take());
         self.turn = ModelTurn { answer: Some(answer.clone()), ..ModelTurn::default() };
         self.phase = Phase::Taking(Asked::ModelEvent);
     }

@@ -10,6 +10,7 @@ use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind,
 use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
+use crate::input::What;
 use crate::policy::OnToolError;
 use crate::text::{CallId, Instruction, Reason, ToolOutput};
 use crate::units::Count;
@@ -115,18 +116,10 @@ impl Run {
     }
 
     pub(super) fn take_returned(&mut self, returned: &Returned, views: &mut Vec<LoopEffect>) {
-        if let Some(call) = self.call() {
-            let end = match returned.exit_code {
-                Some(code) => format!("exit {code}"),
-                None if returned.how.is_error() => "error".into(),
-                None => "ok".into(),
-            };
-            self.last =
-                Some(format!("{}({}): {end}", call.tool, crate::label::cut(&call.arguments, LAST_BYTES_MAX)).into());
-        }
         if returned.how == CallOutcome::Done {
             self.tick_plan(views);
         }
+        self.turn.ran = true;
         self.answer_call(returned, views);
         self.turn.result = Some(returned.clone());
         self.phase = Phase::Taking(Asked::ToolResult);
@@ -141,6 +134,22 @@ impl Run {
         let purpose = self.plan.steps.get(at).map(|step| step.purpose.clone()).unwrap_or_default();
         views.push(LoopEffect::Line(Line::PlanStep { number, of, purpose }));
         views.push(LoopEffect::Plan(self.plan.clone()));
+    }
+
+    /// Remembers a call that was carried out, in the words of its event: those name paths below the workspace as such.
+    pub(super) fn note_step(&mut self, what: &What) {
+        let (What::Event(event), Phase::Taking(Asked::ToolEvent)) = (what, &self.phase) else { return };
+        if !core::mem::take(&mut self.turn.ran) {
+            return; // A call that was refused is no step that was completed.
+        }
+        let (Some(action), Some(returned)) = (&event.action, &self.turn.result) else { return };
+        let end = match returned.exit_code {
+            Some(code) => format!("exit {code}"),
+            None if returned.how.is_error() => "error".into(),
+            None => "ok".into(),
+        };
+        self.last = Some(format!("{}: {end}", action.named()).into());
+        self.next = None;
     }
 
     /// Writes the result down and keeps it for the model.
@@ -186,6 +195,7 @@ impl Run {
             self.due.switch = Some(SwitchReason::VerificationFailed);
         }
         views.push(LoopEffect::Line(Line::Claim { demand: Some(demand.clone()), verdict: None }));
+        self.next = demand.lines().next().map(Into::into);
         self.answer_call(&refused(demand.into_string().into()), views);
         self.end_step(views);
     }
@@ -220,6 +230,10 @@ impl Run {
         let ModelTurn { answer, mut answers, advice, reviewed, .. } = turn;
         (self.turn.advice, self.turn.reviewed) = (advice, reviewed);
         let Some(answer) = answer else { return };
+        if let Some(call) = answer.calls.get(answers.len()) {
+            self.next =
+                Some(format!("`{}`, asked for and not run: look at the error before it first", call.tool).into());
+        }
         for call in answer.calls.iter().skip(answers.len()) {
             answers.push(CallAnswer { call: call.clone(), text: NOT_REACHED.into(), is_error: true });
         }
@@ -249,5 +263,3 @@ const NOT_REACHED: &str = "not run: look at the error of the call before it firs
 const NO_CALL: &str = "the answer holds no tool call; call one of the tools, or `finish` when the objective is reached";
 /// What is said to an answer that was cut off before its call.
 const CUT_OFF: &str = "the answer was cut off at the limit of output and holds no tool call; answer shorter";
-/// Bytes of the arguments that the recitation shows.
-const LAST_BYTES_MAX: usize = 120;

@@ -6,6 +6,7 @@ use super::moves::{CallAnswer, LoopEffect};
 use super::record::{Answer, EngineFailure, Returned, Reviewed, Spent, Spoken, WorkEnd};
 use crate::decision::Decision;
 use crate::effect::{Deadlock, Effect, HoldReason, SwitchReason};
+use crate::label::Label;
 use crate::record::canonical;
 use crate::text::Instruction;
 use crate::units::RunMillis;
@@ -82,6 +83,9 @@ pub(super) struct ModelTurn {
     pub(super) at: usize,
     /// The result of the call at hand.
     pub(super) result: Option<Returned>,
+    /// Whether the call at hand was carried out, and not only refused.
+    #[serde(default)]
+    pub(super) ran: bool,
     /// What the model will see.
     pub(super) answers: Vec<CallAnswer>,
     /// What a question beside the model's answers used, while the chain takes it in.
@@ -112,6 +116,9 @@ pub(super) struct Due {
     /// The deadlock is a worker's own: its hold is in another session, so the machine hands on the advice itself.
     #[serde(default)]
     pub(super) worker_stuck: Option<WorkEnd>,
+    /// What the worker's guard said it repeated.
+    #[serde(default)]
+    pub(super) worker_object: Label,
     pub(super) fresh_context: bool,
     /// The context was begun anew and no answer has come since.
     pub(super) just_fresh: bool,

@@ -60,6 +60,7 @@ impl Run {
     pub(super) fn worker_left(&mut self, engine: &Label, end: WorkEnd, views: &mut Vec<LoopEffect>) {
         let said = self.turn.answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
         let said = Reason::from(said.into_string());
+        self.due.worker_object = Label::cut(&said);
         self.close_turn(views);
         self.steps = self.steps.next();
         match end {
@@ -143,7 +144,7 @@ impl Run {
         };
         let constraint = LoopOverride {
             advice: Some(Label::cut(spoken.text.trim())),
-            do_not_repeat: Label::cut("the approach that led into the loop"),
+            do_not_repeat: core::mem::take(&mut self.due.worker_object),
             result: Sameness::Unknown,
             seen: Count::ZERO,
             workspace: Sameness::Unknown,

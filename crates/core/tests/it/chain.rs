@@ -13,6 +13,7 @@ mod floor;
 mod gate;
 mod health;
 mod loops;
+mod naming;
 mod people;
 mod recovery;
 mod state;

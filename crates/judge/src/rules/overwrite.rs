@@ -109,7 +109,7 @@ fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Option<Hold> {
         Zone::Inside if writing == Writing::Emptied && full => {
             let lost = losses::losses(site.world, path);
             let kept = lost.effect.uncommitted.is_empty() && lost.effect.secrets.is_empty();
-            let reason = format!("it empties `{shown}`, which nobody gets back");
+            let reason = format!("it empties `{shown}`, which cannot be restored");
             (!kept).then(|| Hold::with(GuardRule::Overwrite, reason, lost.effect))
         }
         Zone::Git

@@ -1,6 +1,7 @@
 //! The briefing for a fresh worker, from what the journal holds: the newest steps, the files, what was refused.
 
 use super::dir::SessionDir;
+use super::steps::{self, STEPS_MAX};
 use super::{objective, words};
 use crate::body::ReadBody;
 use std::collections::BTreeSet;
@@ -17,8 +18,6 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Journal records that are looked back on: inputs and decisions, one after the other.
 const RECORDS_MAX: u64 = 200;
-/// Steps that are told word for word.
-const STEPS_MAX: usize = 5;
 /// Most of `todo.md` that is carried over.
 const TODO_BYTES_MAX: u64 = 64 * 1_024;
 
@@ -50,8 +49,8 @@ pub(super) fn write<S: Storage>(turn: &Turn<'_, S>, dir: SessionDir<'_>, now: Wa
     };
     let page = newest(turn);
     let inputs: Vec<What> = page.iter().filter_map(|body| input(body)).collect();
-    briefing.refused = refused(&page);
-    briefing.last_steps = steps(&inputs);
+    briefing.refused = refused(&page).into_iter().map(|line| steps::relative(&line, dir)).collect();
+    briefing.last_steps = newest_steps(&page, &inputs, dir);
     let mut edits = BTreeSet::new();
     for event in inputs.iter().filter_map(|what| if let What::Event(event) = what { Some(event) } else { None }) {
         note_files(event, &mut briefing, &mut edits);
@@ -73,8 +72,13 @@ fn input(body: &str) -> Option<What> {
     serde_json::from_str::<Input>(body.input?.get()).ok().map(|input| input.what)
 }
 
-/// The newest calls; where none ended yet, those that were asked for.
-fn steps(inputs: &[What]) -> Vec<String> {
+/// The newest calls word for word; where those are not known, in short; where none ended yet, those that were asked for.
+fn newest_steps(page: &[String], inputs: &[What], dir: SessionDir<'_>) -> Vec<String> {
+    let own = steps::of_loop(page, dir);
+    let whole = if own.is_empty() { steps::kept(dir) } else { own };
+    if !whole.is_empty() {
+        return whole;
+    }
     let newest = |counts: &dyn Fn(&What) -> bool| {
         let told = inputs.iter().filter(|what| counts(what)).rev().take(STEPS_MAX).map(words::in_short);
         told.collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>()
@@ -83,26 +87,44 @@ fn steps(inputs: &[What]) -> Vec<String> {
     if calls.is_empty() { newest(&|what| matches!(what, What::Request(_))) } else { calls }
 }
 
-/// What was asked for and refused, with the reason: not to be tried again. What only had to wait is not among it.
+/// What was refused for its own sake, and what an override forbade: not to be tried again. What was refused because of the
+/// moment (a full context, a hold, a budget, a throttle) is not among it: it may be the very next thing to do.
 fn refused(page: &[String]) -> Vec<String> {
-    let reason = |body: &str| {
-        let body: ReadBody<'_> = serde_json::from_str(body).ok()?;
-        let decision: serde_json::Value = serde_json::from_str(body.decision?.get()).ok()?;
-        let safety = &decision["safety"];
-        let meant = safety["allowed"] == false && !safety["error"].is_null();
-        meant.then(|| safety["reason"].as_str().unwrap_or_default().to_owned())
-    };
     let mut lines: Vec<String> = Vec::new();
     for pair in page.windows(2) {
         let [asked, answer] = pair else { continue };
-        let (Some(What::Request(request)), Some(reason)) = (input(asked), reason(answer)) else { continue };
-        let line = format!("{}: {reason}", request.action.shown());
-        if !lines.contains(&line) {
-            lines.push(line);
+        let Some(decision) = decision(answer) else { continue };
+        let forbidden = decision["effects"].as_array().into_iter().flatten().filter_map(|effect| {
+            let told = &effect["inject"];
+            Some(format!("{}: repeated {} times to no avail", told["doNotRepeat"].as_str()?, told["seen"]))
+        });
+        let denied = match input(asked) {
+            Some(What::Request(request)) => {
+                own_fault(&decision).map(|why| format!("{}: {why}", request.action.named()))
+            }
+            Some(_) | None => None,
+        };
+        for line in forbidden.chain(denied) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
     }
     lines.drain(..lines.len().saturating_sub(STEPS_MAX));
     lines
+}
+
+fn decision(body: &str) -> Option<serde_json::Value> {
+    let body: ReadBody<'_> = serde_json::from_str(body).ok()?;
+    serde_json::from_str(body.decision?.get()).ok()
+}
+
+/// Why a request was refused, if it was for what it is.
+fn own_fault(decision: &serde_json::Value) -> Option<&str> {
+    const KINDS: [&str; 3] = ["PermissionDenied", "FloorHeld", "ReviewGating"];
+    let safety = &decision["safety"];
+    let refused = safety["allowed"] == false && KINDS.iter().any(|kind| safety["error"].get(kind).is_some());
+    safety["reason"].as_str().filter(|_| refused)
 }
 
 fn note_files(event: &AgentEvent, briefing: &mut MissionBriefing, edits: &mut BTreeSet<String>) {

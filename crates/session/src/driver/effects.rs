@@ -4,17 +4,18 @@
 //! written does not stop the guard: the journal is the truth, and a notice goes to the person.
 
 use super::dir::SessionDir;
+use super::recent::Memo;
 use super::report_files::{self, DueReport, WorkDone};
 use tripwire_core::chain::ChainView;
-use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
-use tripwire_core::effect::Effect;
+use tripwire_core::decision::Decision;
+use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
 use tripwire_fs::file::FileError;
 use tripwire_workspace::control::{self, Seen};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::store;
 use tripwire_workspace::geometry::manifest::{Bit, Live, Manifest};
-use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry, LogError, SafetyLog};
+use tripwire_workspace::geometry::safety_log::{LogError, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
 
@@ -36,15 +37,9 @@ pub(super) fn perform(
     now: WallClock,
 ) -> Performed {
     let log = SafetyLog::at(&dir.layout.safety_log());
-    let mut performed = Performed::default();
+    let damaged_log = work.entries.iter().find_map(|entry| log.append(entry).err());
+    let mut performed = Performed { damaged_log, ..Performed::default() };
     for decision in decisions {
-        for finding in &decision.findings {
-            if let Some(entry) = log_entry(decision, finding, now)
-                && performed.damaged_log.is_none()
-            {
-                performed.damaged_log = log.append(&entry).err();
-            }
-        }
         for effect in &decision.effects {
             match effect {
                 Effect::WriteReport(report) => {
@@ -75,90 +70,17 @@ pub(super) fn not_written(what: &str, error: &FileError) -> String {
     format!("{what} was not written: {error}; {}", error.hint())
 }
 
-/// The entry of a finding, for those that the safety log has a name for.
-pub(super) fn log_entry(decision: &Decision, finding: &Finding, now: WallClock) -> Option<LogEntry> {
-    let mut entry = LogEntry::new(now, event_type(finding.kind)?, action_taken(decision, finding))
-        .with("rule", finding.rule.id())
-        .with("reason", finding.reason.as_str())
-        .with("index", decision.i.get());
-    if !finding.signature.is_empty() {
-        entry = entry.with("signature", finding.signature.as_str());
-    }
-    if !finding.count.is_zero() {
-        entry = entry.with("count", finding.count.get());
-    }
-    Some(entry)
-}
-
-fn action_taken(decision: &Decision, finding: &Finding) -> ActionTaken {
-    match finding.level {
-        Level::Stop => ActionTaken::Stopped,
-        Level::Hold => ActionTaken::Held,
-        Level::Override => ActionTaken::InjectedOverride,
-        Level::Note => after_a_note(decision, finding),
-    }
-}
-
-/// A note by itself changes nothing; what was done is what its decision caused.
-fn after_a_note(decision: &Decision, finding: &Finding) -> ActionTaken {
-    let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
-    let compacted = finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact));
-    let restarted = compacted || finding.kind == FindingKind::EngineSwitch;
-    if finding.kind == FindingKind::DirtyBitViolation {
-        ActionTaken::InjectedTestPrompt
-    } else if restarted {
-        ActionTaken::RestartedSession
-    } else if causes(|effect| matches!(effect, Effect::Stop(_))) {
-        ActionTaken::Stopped
-    } else if causes(|effect| matches!(effect, Effect::Hold(_))) {
-        ActionTaken::Held
-    } else if decision.safety.allowed {
-        ActionTaken::ContinuedMonitoring
-    } else {
-        ActionTaken::Blocked
-    }
-}
-
-/// The log's name for a finding; a clamped clock has none in the seed and stays in the journal.
-const fn event_type(kind: FindingKind) -> Option<EventType> {
-    Some(match kind {
-        FindingKind::SoftLoop => EventType::SoftLoop,
-        FindingKind::HardLoop => EventType::HardLoop,
-        FindingKind::InfiniteLoop => EventType::InfiniteLoop,
-        FindingKind::LoopOverride => EventType::LoopOverride,
-        FindingKind::SystemError | FindingKind::CycleTermination => EventType::CycleTermination,
-        FindingKind::LoopDetected => EventType::LoopDetected,
-        FindingKind::RunawayDetected => EventType::RunawayDetected,
-        FindingKind::TokenWarning => EventType::TokenWarning,
-        FindingKind::ToolCallWarning => EventType::ToolCallWarning,
-        FindingKind::NoProgress => EventType::NoProgress,
-        FindingKind::DirtyBitViolation => EventType::DirtyBitViolation,
-        FindingKind::CompactionGate => EventType::CompactionGate,
-        FindingKind::IterationCap => EventType::IterationCap,
-        FindingKind::WallClockTimeout => EventType::WallClockTimeout,
-        FindingKind::PermissionDenied => EventType::PermissionDenied,
-        FindingKind::ReviewGating => EventType::ReviewGating,
-        FindingKind::GuardFailure => EventType::GuardFailure,
-        FindingKind::BudgetWarning => EventType::TokenBudgetExceeded,
-        FindingKind::PolicyDrift => EventType::PolicyDrift,
-        FindingKind::ManualOverride => EventType::ManualOverride,
-        FindingKind::HealthDegraded => EventType::HealthDegraded,
-        FindingKind::EngineSwitch => EventType::EngineSwitch,
-        FindingKind::ClockClamped => return None,
-    })
-}
-
 /// Shows the engine's counters and bits in the manifest. A person's edit in the same moment wins: it is read next time.
-pub(super) fn show_counters(layout: &Layout, view: &ChainView, seen: &mut Seen) {
+pub(super) fn show_counters(layout: &Layout, state: &LiveState<'_>, seen: &mut Seen) {
     // Compared with what this session showed: two sessions that each corrected the other's figures would never end.
-    if seen.shown().is_none_or(|shown| edits(shown, view).is_empty()) {
+    if seen.shown().is_none_or(|shown| edits(shown, state).is_empty()) {
         return;
     }
     let updated = Manifest::load(&layout.manifest())
         .ok()
         .filter(|manifest| Some(manifest.live()) == seen.live())
         .and_then(|manifest| {
-            let edits = edits(manifest.live(), view);
+            let edits = edits(manifest.live(), state);
             store::update_after(&manifest, &edits, |text| control::will_show(layout, text)).ok()
         });
     if let Some(manifest) = updated {
@@ -166,7 +88,30 @@ pub(super) fn show_counters(layout: &Layout, view: &ChainView, seen: &mut Seen) 
     }
 }
 
-fn edits(shown: &Live, view: &ChainView) -> Vec<Edit> {
+/// What the manifest shows of a session.
+#[derive(Debug)]
+pub(super) struct LiveState<'a> {
+    pub(super) view: &'a ChainView,
+    pub(super) memo: &'a Memo,
+    pub(super) start: WallClock,
+}
+
+impl LiveState<'_> {
+    /// When the context was last compacted, as the manifest writes it.
+    fn last_compaction(&self) -> Option<String> {
+        let at = self.memo.compacted_at?;
+        Some(WallClock::from_epoch_ms(self.start.epoch_ms().saturating_add(at.get())).to_string())
+    }
+
+    /// Whether a loop holds the session or has ended it.
+    fn is_in_loop(&self) -> bool {
+        let ended = matches!(self.view.stopped, Some(StopReason::SystemError | StopReason::InfiniteLoop));
+        ended || self.view.held == Some(HoldReason::Loop)
+    }
+}
+
+fn edits(shown: &Live, state: &LiveState<'_>) -> Vec<Edit> {
+    let view = state.view;
     let mut edits = Vec::new();
     let mut number = |path, old: u64, new: u32| {
         if old != u64::from(new) {
@@ -178,7 +123,7 @@ fn edits(shown: &Live, view: &ChainView) -> Vec<Edit> {
     if is_worth_showing(shown.estimated_usage_pct, view.context_percent.get()) {
         number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
     }
-    let looping = view.held == Some(tripwire_core::effect::HoldReason::Loop);
+    let looping = state.is_in_loop();
     let bits = &view.dirty_bits;
     for (path, old, new) in [
         ("safety.loop_detected", Some(shown.loop_detected), Some(looping)),
@@ -192,8 +137,21 @@ fn edits(shown: &Live, view: &ChainView) -> Vec<Edit> {
             edits.push(Edit::new(path, NewValue::Bool(new)));
         }
     }
+    if let Some(at) = state.last_compaction().filter(|at| shown.last_compaction.as_ref() != Some(at)) {
+        edits.push(Edit::new("context.last_compaction", NewValue::Text(at)));
+    }
+    // They change with every call, and a write costs more than the call's whole decision: they go along with other values, and
+    // by themselves every few calls.
+    let signatures = &state.memo.signatures;
+    let due = !edits.is_empty() || shown.last_tool_signatures.is_empty() || state.memo.calls.is_multiple_of(SHOW_EVERY);
+    if due && !signatures.is_empty() && shown.last_tool_signatures != *signatures {
+        edits.push(Edit::new("safety.last_tool_signatures", NewValue::Texts(signatures.clone())));
+    }
     edits
 }
+
+/// Calls after which the newest signatures are shown even if nothing else changed.
+const SHOW_EVERY: u64 = 5;
 
 /// Whether a new figure of the context is worth a write of the manifest: each point where the gate's tiers are, and steps
 /// of five below, because writing costs more than everything else on the path of a tool call.

@@ -4,7 +4,7 @@ use super::catch_up::catch_up;
 use super::dir::SessionDir;
 use super::error::DriverError;
 use super::records::append;
-use super::{Driver, freeze, run};
+use super::{Driver, freeze, log_view, run};
 use crate::body;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tripwire_core::run::LoopEffect;
 use tripwire_core::run::record::RunRecord;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Entry};
-use tripwire_workspace::geometry::safety_log::SafetyLog;
+use tripwire_workspace::geometry::safety_log::{LogError, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 impl<S: Storage> Driver<S> {
@@ -53,7 +53,14 @@ impl<S: Storage> Driver<S> {
     /// When the log cannot be written; the journal holds it all the same.
     pub fn log(&self, view: &LoopEffect, now: WallClock) -> Result<(), DriverError> {
         match run::log_entry(view, now) {
-            Some(entry) => Ok(SafetyLog::at(&self.layout.safety_log()).append(&entry)?),
+            Some(entry) => {
+                let entry = entry.with("session", self.session.as_str());
+                match SafetyLog::at(&self.layout.safety_log()).append(&entry) {
+                    // What the loop learnt is journaled, so the rebuilt log holds it.
+                    Err(LogError::Damaged { .. }) => log_view::rebuild(&self.layout).map(|_| ()),
+                    written => Ok(written?),
+                }
+            }
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tripwire_core::chain::event::{AgentEvent, Flag, TestResult};
 use tripwire_core::decision::{Decision, Level};
 use tripwire_core::input::{Input, What};
-use tripwire_core::label::Label;
+use tripwire_core::label::{self, Label};
 use tripwire_core::units::{EventIndex, RunMillis};
 
 /// Findings that are kept: a screen has no room for more.
@@ -15,7 +15,10 @@ const FILES_MAX: usize = 1_000;
 
 /// Attempts that a report names.
 const ATTEMPTS_MAX: usize = 12;
-
+/// Signatures that the manifest shows: the seed's history.
+const SIGNATURES_MAX: usize = 10;
+/// The most of one signature.
+const SIGNATURE_BYTES_MAX: usize = 160;
 /// Open calls that are followed; a client has few at once.
 const OPEN_CALLS_MAX: usize = 64;
 
@@ -30,6 +33,12 @@ pub(super) struct Memo {
     pub(super) model: Option<String>,
     /// What was done so far, for the checkpoint.
     pub(super) progress: Progress,
+    /// The newest tool signatures, oldest first, as the manifest shows them.
+    pub(super) signatures: Vec<String>,
+    /// All calls that were seen.
+    pub(super) calls: u64,
+    /// When the context was last compacted.
+    pub(super) compacted_at: Option<RunMillis>,
     /// Calls that were allowed and have no result yet, by their fingerprint, oldest first.
     open_calls: Vec<u64>,
 }
@@ -78,9 +87,8 @@ impl Progress {
 
     fn note(&mut self, event: &AgentEvent) {
         let Some(action) = &event.action else { return };
-        let what = action.named();
-        self.note_attempt(&what, event.failed());
-        self.last_action = Some(what);
+        self.note_attempt(action.named(), event.failed());
+        self.last_action = Some(action.named().to_owned());
         if event.flags.has(Flag::Edit) && !event.failed() && self.files.len() < FILES_MAX {
             let target = action.target.as_ref().map_or_else(|| action.exact(), Label::fingerprint);
             self.files.insert(target.get());
@@ -144,10 +152,21 @@ impl Memo {
         }
     }
 
+    fn note_signature(&mut self, event: &AgentEvent) {
+        let Some(action) = &event.action else { return };
+        self.calls += 1;
+        self.signatures.push(label::cut(action.shown(), SIGNATURE_BYTES_MAX).to_owned());
+        self.signatures.drain(..self.signatures.len().saturating_sub(SIGNATURES_MAX));
+    }
+
     /// Takes in an input and what its decision found.
     pub(super) fn note(&mut self, input: &Input, decision: &Decision) {
         self.follow_calls(&input.what, decision);
+        if let What::Compacted(_) = &input.what {
+            self.compacted_at = Some(input.at);
+        }
         if let What::Event(event) = &input.what {
+            self.note_signature(event);
             self.progress.note(event);
             if let Some(model) = &event.model {
                 self.model = Some(model.as_str().to_owned());

@@ -9,6 +9,7 @@ use tripwire_core::input::Report;
 use tripwire_fs::file::FileError;
 use tripwire_workspace::control::{ControlFile, Seen};
 use tripwire_workspace::geometry::reports::{BlockerReport, Checkpoint, Report as File};
+use tripwire_workspace::geometry::safety_log::LogEntry;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Who leaves reports for people.
@@ -34,6 +35,8 @@ pub(super) struct WorkDone<'a> {
     pub(super) iterations: u32,
     /// How many may.
     pub(super) iterations_max: u32,
+    /// What the safety log is to hold of it.
+    pub(super) entries: &'a [LogEntry],
 }
 
 /// A report and its moment.

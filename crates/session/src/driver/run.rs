@@ -6,13 +6,15 @@ use crate::body::ReadBody;
 use tripwire_core::chain::Chain;
 use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
+use tripwire_core::run::record::{FaultKind, RUN_VERSION, ReviewAnswer, RunRecord};
 use tripwire_core::run::{LoopEffect, Run, RunInput};
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
+/// The most of a reviewer's words that the safety log repeats.
+const REVIEW_BYTES_MAX: usize = 500;
 /// Records that are read at once.
 const PAGE: usize = 512;
 
@@ -89,6 +91,16 @@ pub fn log_entry(view: &LoopEffect, at: WallClock) -> Option<LogEntry> {
         };
         let entry = LogEntry::new(at, kind, ActionTaken::Blocked);
         return Some(entry.with("call", call.as_str()).with("reason", fault.text.as_str()));
+    }
+    if let Line::Review { answer: answer @ (ReviewAnswer::Rejected | ReviewAnswer::Unclear), proposal, text } = line {
+        let problem = if *answer == ReviewAnswer::Rejected { "rejected" } else { "not clearly approved" };
+        let entry = LogEntry::new(at, EventType::ReviewGating, ActionTaken::Blocked)
+            .with("problem", problem)
+            .with("reason", tripwire_core::label::cut(text, REVIEW_BYTES_MAX));
+        return Some(match proposal {
+            Some(digest) => entry.with("proposal", digest.to_string()),
+            None => entry,
+        });
     }
     None
 }

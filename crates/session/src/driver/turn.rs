@@ -8,7 +8,7 @@ use super::records::entry;
 use super::report_files::{Reporting, WorkDone};
 use super::sign::{self, Signing};
 use super::state::SessionState;
-use super::{authority, briefing, effects, freeze, objective, views};
+use super::{authority, briefing, effects, freeze, log_entries, log_view, objective};
 use crate::body;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step};
@@ -21,7 +21,7 @@ use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
 use tripwire_workspace::account;
 use tripwire_workspace::control::{self, Seen};
-use tripwire_workspace::geometry::safety_log::LogError;
+use tripwire_workspace::geometry::safety_log::{LogEntry, LogError};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 
@@ -130,12 +130,26 @@ impl Decided {
         Batch { entries, durability: Durability::Synced, after: Some(known) }
     }
 
+    /// What the safety log is to hold of it.
+    pub(super) fn log_entries(&self, dir: SessionDir<'_>, now: WallClock) -> Vec<LogEntry> {
+        let told = |step: &Step| !step.decision.safety.allowed || !step.decision.findings.is_empty();
+        let pairs = self.bodies.chunks_exact(2).zip(&self.steps).filter(|(_, step)| told(step));
+        pairs.flat_map(|(pair, _)| log_entries::of_pair(pair, dir, now)).collect()
+    }
+
     /// Lets the state follow the copy; `known` comes from the acknowledged append.
     pub(super) fn commit(self, state: &mut SessionState, known: u64) -> Vec<Step> {
         let Self { chain, memo, seen, steps, bodies: _ } = self;
         (state.chain, state.memo, state.seen, state.known) = (chain, memo, seen, known);
         steps
     }
+}
+
+/// The steps of a turn, and what the safety log is to hold of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken<'a> {
+    pub(super) steps: &'a [Step],
+    pub(super) entries: &'a [LogEntry],
 }
 
 /// What carrying the effects out gave, and what is left to do behind the lock.
@@ -150,7 +164,7 @@ pub(super) fn carry_out<S: Storage>(
     turn: &Turn<'_, S>,
     dir: SessionDir<'_>,
     state: &mut SessionState,
-    steps: &[Step],
+    Taken { steps, entries }: Taken<'_>,
     AtLook { now, reporting, .. }: AtLook<'_>,
 ) -> Carried {
     let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
@@ -164,12 +178,14 @@ pub(super) fn carry_out<S: Storage>(
         progress: &state.memo.progress,
         iterations: view.iterations.get(),
         iterations_max: state.chain.policy().safety.max_iterations.get(),
+        entries,
     };
     let mut performed = effects::perform(dir, &decisions, &work, &mut state.seen, now);
     if let Err(error) = briefing::write_if_due(turn, dir, &decisions, now) {
         performed.notices.push(effects::not_written("the briefing", &error));
     }
-    effects::show_counters(dir.layout, &view, &mut state.seen);
+    let live = effects::LiveState { view: &view, memo: &state.memo, start: state.start };
+    effects::show_counters(dir.layout, &live, &mut state.seen);
     let ended = decisions.iter().any(|decision| sign::ends(decision));
     Carried { notices: performed.notices, damaged_log: performed.damaged_log, ended }
 }
@@ -206,7 +222,7 @@ pub(super) fn write_views<S: Storage>(
     }
     if let Some(error) = damaged_log {
         // The journal holds what the log lost; a log that cannot be written at all must not stop the guard.
-        notices.push(match views::rebuild_safety_log(dir.layout) {
+        notices.push(match log_view::rebuild(dir.layout) {
             Ok(_) => format!("the safety log was rebuilt from the journal: {error}"),
             Err(again) => format!("the safety log could not be written: {again}; {}", again.hint()),
         });

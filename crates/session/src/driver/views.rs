@@ -1,15 +1,13 @@
 //! Views that are rebuilt from the journals when a crash or a person has damaged them.
 
 use super::error::DriverError;
-use super::records::{head_of, open_existing};
-use super::{effects, run};
+use super::records::head_of;
 use tripwire_core::chain::Chain;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::geometry::safety_log::{LogEntry, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 
@@ -77,25 +75,4 @@ pub fn replay<S: Storage>(
         }
         place = page.next;
     }
-}
-
-/// Writes the safety log anew from all journals of the workspace.
-///
-/// # Errors
-/// When a journal does not verify or the log cannot be written.
-pub fn rebuild_safety_log(layout: &Layout) -> Result<u64, DriverError> {
-    let mut entries: Vec<(u64, LogEntry)> = Vec::new();
-    for session in sessions(layout)? {
-        let journal = open_existing(layout, &session)?;
-        replay(&journal, |_, decision, at| {
-            let found = decision.findings.iter().filter_map(|finding| effects::log_entry(decision, finding, at));
-            entries.extend(found.map(|entry| (at.epoch_ms(), entry)));
-            Ok(())
-        })?;
-        run::again(&journal, |view, at| {
-            entries.extend(run::log_entry(view, at).map(|entry| (at.epoch_ms(), entry)));
-        })?;
-    }
-    entries.sort_by_key(|(at, _)| *at);
-    Ok(SafetyLog::at(&layout.safety_log()).rebuild(entries.into_iter().map(|(_, entry)| entry))?)
 }

@@ -128,7 +128,7 @@ fn loop_1_the_blocker_report_is_written_when_a_loop_ends_the_session() {
     }
     assert_eq!(driver.view().stopped, Some(StopReason::SystemError));
     let report = fs::read_to_string(place.layout.blocker_report()).unwrap();
-    assert!(report.contains("SYSTEM_ERROR") && report.contains("identical actions"), "{report}");
+    assert!(report.contains("SYSTEM_ERROR") && report.contains("4 times in a row"), "{report}");
     let taken = take(&mut driver, 9);
     assert!(taken.before.is_empty(), "our own report is not taken for a person's act");
 }

@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod driver;
+mod safety_log;
 mod session;

@@ -117,6 +117,12 @@ impl Layout {
         self.state().join(format!("{session}.objective"))
     }
 
+    /// The newest steps of a session in full, for the briefing.
+    #[must_use]
+    pub fn steps_of(&self, session: &SessionId) -> PathBuf {
+        self.state().join(format!("{session}.steps"))
+    }
+
     /// The lock of the one process that runs a session's loop.
     #[must_use]
     pub fn loop_of(&self, session: &SessionId) -> PathBuf {

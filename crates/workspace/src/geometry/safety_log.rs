@@ -1,8 +1,9 @@
 //! `safety_log.json`: all safety events in the seed's shape, valid JSON at every moment, appended in constant time.
 //!
 //! The file ends with fixed closing brackets. An append writes `,`, the entry and the same brackets over them in one
-//! positioned write. The log is a view of the journal: when its end is not as this file writes it (a crash, an
-//! editor), an append refuses and the caller rebuilds it from the journal's entries.
+//! positioned write. The log is a view of the journal: when its end or its length is not as this file left it (a crash, an
+//! editor), an append refuses and the caller rebuilds it from the journal's entries. The length is kept beside the state
+//! of the sessions; that the entries themselves are those of the journals is for the caller to compare.
 
 use super::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,9 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::{ExitClass, Explain};
-use tripwire_fs::file::{Draft, FileAction, FileError, FileMode, Published, open_read_write};
+use tripwire_fs::file::{
+    Draft, FileAction, FileError, FileMode, Published, make_folder, open_read_write, read_bounded, write_in_place,
+};
 
 /// What happened. The loop names and the three events of the seed keep their spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,6 +47,8 @@ pub enum EventType {
     ReviewGating,
     /// The iteration ended by its step cap or an interrupt.
     CycleTermination,
+    /// The session ended: a call was repeated after the override.
+    SystemError,
     /// The guard itself cannot be trusted, so it holds.
     GuardFailure,
     /// The seed: completion claimed while tests did not run or fail.
@@ -60,6 +65,8 @@ pub enum EventType {
     TokenWarning,
     /// Tool calls of this minute reached the warning level.
     ToolCallWarning,
+    /// The money budget is nearly or quite used up.
+    BudgetWarning,
     /// Iterations in a row moved nothing.
     NoProgress,
     /// The session reached its last iteration.
@@ -84,6 +91,8 @@ pub enum ActionTaken {
     InjectedOverride,
     /// The worker was restarted with a briefing.
     RestartedSession,
+    /// The briefing was written; nobody is there who could restart the worker.
+    WroteBriefing,
     /// The call was refused.
     Blocked,
     /// Everything waits for a person or the advisor.
@@ -186,7 +195,9 @@ impl SafetyLog {
         let bytes = format!("{comma}\n{line}{TAIL}");
         // One call, so that no moment exists in which the brackets are missing.
         let cause = match file.write_at(bytes.as_bytes(), at) {
-            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(written) if written == bytes.len() => {
+                return self.note_length(at.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX)));
+            }
             Ok(_) => io::ErrorKind::StorageFull.into(),
             Err(cause) => cause,
         };
@@ -221,13 +232,17 @@ impl SafetyLog {
         let mut draft = Draft::new(&self.path, FileMode::PRIVATE)?;
         draft.write(HEAD.as_bytes())?;
         let mut count = 0_u64;
+        let mut length = bytes_of(HEAD).saturating_add(bytes_of(TAIL));
         for entry in entries {
             let comma = if count == 0 { "" } else { "," };
-            draft.write(format!("{comma}\n{}", encode(&entry)?).as_bytes())?;
+            let line = format!("{comma}\n{}", encode(&entry)?);
+            draft.write(line.as_bytes())?;
             count = count.saturating_add(1);
+            length = length.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
         }
         draft.write(TAIL.as_bytes())?;
         draft.publish()?;
+        self.note_length(length)?;
         Ok(count)
     }
 
@@ -271,6 +286,9 @@ impl SafetyLog {
         if length < bytes_of(HEAD).saturating_add(bytes_of(TAIL)) {
             return Err(self.damaged("it is shorter than an empty log"));
         }
+        if self.noted_length().is_some_and(|noted| noted != length) {
+            return Err(self.damaged("its length is not the one that it was left with"));
+        }
         if self.slice(file, 0..bytes_of(HEAD))? != HEAD.as_bytes() {
             return Err(self.damaged("it does not start as a log"));
         }
@@ -284,6 +302,25 @@ impl SafetyLog {
         } else {
             Err(self.damaged("its last entry is cut or was edited"))
         }
+    }
+
+    /// Where the length is noted.
+    fn length_file(&self) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(LENGTH_FILE)
+    }
+
+    /// The length that the log was left with, where one was noted.
+    fn noted_length(&self) -> Option<u64> {
+        let bytes = read_bounded(&self.length_file(), LENGTH_BYTES_MAX).ok()?;
+        std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+    }
+
+    fn note_length(&self, length: u64) -> Result<(), LogError> {
+        let file = self.length_file();
+        if let Some(folder) = file.parent() {
+            make_folder(folder)?;
+        }
+        Ok(write_in_place(&file, format!("{length}\n").as_bytes())?)
     }
 
     /// The last line before the closing brackets, looking back at most `window` bytes.
@@ -339,6 +376,10 @@ const fn bytes_of(text: &str) -> u64 {
     text.len() as u64
 }
 
+/// Where the length is noted, below the folder of the log.
+const LENGTH_FILE: &str = "state/safety_log.length";
+/// The largest note of a length.
+const LENGTH_BYTES_MAX: u64 = 64;
 /// How the file starts.
 const HEAD: &str = "{\"events\":[";
 /// How the file ends.

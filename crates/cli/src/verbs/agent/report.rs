@@ -271,7 +271,7 @@ pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printe
         figures.budget_micro_usd.map_or(String::new(), |budget| format!(" of {}", money::exactly(budget.get())));
     let mut lines = vec![
         String::new(),
-        format!("{}{} (exit {})", left.ending.explain(), verdict::skipped(figures), exit.code()),
+        format!("{}{} (exit {})", how(left), verdict::skipped(figures), exit.code()),
         format!(
             "  work      {} in {} · {} · {}{budget} · health {}",
             counted(figures.steps.get(), "step"),
@@ -289,6 +289,15 @@ pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printe
         format!("  next      {}", next(left, printer)),
     ]);
     lines
+}
+
+/// How it ended, and for a hold or a stop what led to it.
+fn how(left: &SessionEnd) -> String {
+    match (&left.ending, &left.figures.cause) {
+        (Ending::Stopped { reason }, Some(cause)) => format!("{}; {}", reason.way_on(), cause.words()),
+        (Ending::Held { reason }, Some(cause)) => format!("{}; {}", reason.explain(), cause.words()),
+        _ => left.ending.explain(),
+    }
 }
 
 /// What a person can do now, as commands.

@@ -226,7 +226,10 @@ fn done(report: &RunReport) -> WorkerTurn {
     };
     let text = match end {
         WorkEnd::Finished => report.text.clone().unwrap_or_default(),
-        WorkEnd::Held(_) | WorkEnd::Stopped(_) | WorkEnd::Failed(_) => report.ending.words(),
+        WorkEnd::Held(_) | WorkEnd::Stopped(_) | WorkEnd::Failed(_) => match &view.cause {
+            Some(cause) => format!("{}: {}", report.ending.words(), cause.what),
+            None => report.ending.words(),
+        },
     };
     let work = Work {
         changed: view.dirty_bits.code_modified == Some(true),

@@ -14,8 +14,6 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
     match &report.ending {
         Ending::Done(verdict) if verdict.is_proved() => Exit::Done,
         Ending::Done(_) => Exit::Unverified,
-        // Under someone else's agent a system error is always the same action again after the override: a loop.
-        Ending::Stopped(StopReason::SystemError) => Exit::Loop,
         Ending::Stopped(reason) => Exit::of_stop(*reason),
         Ending::Held(reason) => Exit::of_hold(*reason),
         Ending::GuardBroken(_) => Exit::DoesNotHold,
@@ -33,7 +31,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     let budget = view.budget_micro_usd.map_or(String::new(), |budget| format!(" of {}", money::exactly(budget.get())));
     let receipt = &report.receipt;
     let mut lines = vec![
-        format!("tripwire: {}", report.ending.words()),
+        format!("tripwire: {}", how(report)),
         format!("  exit      {}", exit.code()),
         format!("  session   {} ({})", report.session, report.clients.join(", then ")),
         format!(
@@ -88,7 +86,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "version": 1,
         "exit": exit.code(),
         "ending": report.ending,
-        "how": report.ending.words(),
+        "how": how(report),
         "session": report.session,
         "clients": report.clients,
         "client_resume": report.client_resume,
@@ -108,6 +106,15 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "guard": {"containment": report.containment, "shielded": report.shielded},
     })
     .to_string()
+}
+
+/// How it ended, and for a loop what was repeated.
+fn how(report: &RunReport) -> String {
+    match (&report.ending, &report.view.cause) {
+        (Ending::Stopped(_), Some(cause)) => format!("stopped: {}", cause.what),
+        (Ending::Held(_), Some(cause)) => format!("{}: {}", report.ending.words(), cause.what),
+        _ => report.ending.words(),
+    }
 }
 
 /// The verdict on the work, whether or not the agent was let go.
@@ -140,9 +147,9 @@ fn verify_word(verified: Verified) -> String {
 
 fn guard(report: &RunReport) -> &'static str {
     if report.shielded {
-        "the only writer; the client's processes saw .geometry/ read-only and no key"
+        "isolated: the agent could not change tripwire's files or read its signing key"
     } else {
-        "the only writer, but .geometry/ was in reach of the client's processes: tamper-evident, not tamper-proof"
+        "not isolated: the agent could reach .geometry/; changes there are found, not prevented"
     }
 }
 

@@ -43,7 +43,7 @@ fn loop_1_repeat_the_same_action_3_times_and_confirm_an_override_then_again_and_
         fixture.file("a.txt", "the same each time\n");
         let same = || shell("cat a.txt");
         let run = fixture.agent(&[same(), same(), same(), same(), finish()], &["--profile", profile]);
-        run.ended(3);
+        run.ended(7);
         let transcript = fixture.transcript();
         let told = of_kind(&transcript, "override");
         assert_eq!(told.len(), 1, "{profile}");
@@ -51,7 +51,7 @@ fn loop_1_repeat_the_same_action_3_times_and_confirm_an_override_then_again_and_
         let users = of_kind(&transcript, "user");
         assert!(users.iter().any(|line| line["text"].as_str().unwrap().contains("LOOP_OVERRIDE {")), "{profile}");
         assert_eq!(of_kind(&transcript, "result").len(), 3, "{profile}: the fourth never ran");
-        assert!(run.stdout.contains("SYSTEM_ERROR"), "{}", run.stdout);
+        assert!(run.stdout.contains("tripwire resume --restart"), "{}", run.stdout);
         let log = fixture.safety_log();
         assert!(log.contains("LOOP_OVERRIDE") && log.contains("\"action_taken\":\"stopped\""), "{profile}: {log}");
         assert!(log.contains("cat a.txt") || log.contains("cat"), "the signature is logged: {log}");

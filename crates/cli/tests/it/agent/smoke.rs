@@ -33,10 +33,10 @@ fn run_1_smoke_1_transcript_determinism() {
     let text = one.transcript_text();
     let session = one.sessions().pop().unwrap();
     let status = one.run(&["status"]).stdout;
-    assert!(status.contains("with VERIFIED: done and VERIFIED") && status.contains("over for good"), "{status}");
+    assert!(status.contains("with VERIFIED: done and VERIFIED") && status.contains("cannot be resumed"), "{status}");
     let resumed = one.run(&["resume"]);
     resumed.ended(0);
-    assert!(resumed.stdout.contains("over for good (done and VERIFIED"), "{}", resumed.stdout);
+    assert!(resumed.stdout.contains("cannot be resumed (done and VERIFIED"), "{}", resumed.stdout);
     assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
 }
 

@@ -85,3 +85,40 @@ fn the_hook_leaves_a_sign_of_life() {
     fixture.answer("SessionEnd", &json!({"reason": "other"}));
     assert!(fs::read_to_string(&mark).unwrap().starts_with("ended "));
 }
+
+#[test]
+fn loop_4_the_override_and_the_stop_name_the_call_and_the_way_on() {
+    let fixture = fixture("claude");
+    let read = json!({"tool_name": "Read", "tool_input": {"file_path": "src/settings_main.py"}});
+    let mut done = read.clone();
+    done["tool_response"] = json!({"stdout": "a=1"});
+    let told: Vec<String> = (0..3)
+        .map(|_| {
+            assert_eq!(fixture.answer("PreToolUse", &read), Value::Null);
+            fixture.answer("PostToolUse", &done).to_string()
+        })
+        .collect();
+    assert!(told[2].contains("do_not_repeat=\\\"Read src/settings_main.py\\\""), "{}", told[2]);
+    assert!(!told[2].contains("workspace="), "with hooks alone nothing was measured: {}", told[2]);
+    let denied = fixture.answer("PreToolUse", &read);
+    let reason = denied["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    let seen: String = reason.chars().take(120).collect();
+    assert!(seen.contains("tripwire resume --restart"), "{seen}");
+    assert!(reason.contains("Read src/settings_main.py") && reason.contains("tripwire why"), "{reason}");
+    assert!(reason.contains("[LOOP-1.exact]") && !reason.contains("SYSTEM_ERROR"), "{reason}");
+}
+
+#[test]
+fn ctx_3_the_briefing_under_hooks_holds_the_last_calls_and_their_results() {
+    let fixture = fixture("claude");
+    fixture.answer("UserPromptSubmit", &json!({"prompt": "fix the parser"}));
+    let mut done = shell("sh t.sh tests/unit/test_parser.py");
+    done["tool_response"] = json!({"stdout": "FAIL: got seven, wanted two", "stderr": ""});
+    assert_eq!(fixture.answer("PreToolUse", &shell("sh t.sh tests/unit/test_parser.py")), Value::Null);
+    fixture.answer("PostToolUse", &done);
+    fixture.answer("PreCompact", &json!({"trigger": "auto"}));
+    let text = fs::read_to_string(fixture.geometry("MISSION_BRIEFING.md")).unwrap();
+    for fact in ["tests/unit/test_parser.py", "got seven, wanted two", "fix the parser"] {
+        assert!(text.contains(fact), "{fact}: {text}");
+    }
+}

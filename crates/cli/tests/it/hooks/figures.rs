@@ -43,7 +43,7 @@ fn gate_8_the_budget_is_told_at_80_per_cent_and_reached_is_a_hold_that_ends_the_
     let done = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a"}});
     let told = fixture.answer("PostToolUse", &done);
     let text = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    assert!(text.contains("left of the budget: wrap up"), "{text}");
+    assert!(text.contains("of the $0.10 budget left: wrap up"), "{text}");
     fixture.said(&answer_of("m3", 2_500, 1_000));
     let denied = fixture.answer("PreToolUse", &shell("ls"));
     assert_eq!(denied["continue"], false, "{denied}");
@@ -93,7 +93,7 @@ fn ctx_2_the_context_warns_and_blocks_by_the_clients_own_figures() {
     assert!(told.to_string().contains("WARNING: Context at 76%"), "{told}");
     fixture.said(&cached("m2", 172_000));
     let denied = fixture.answer("PreToolUse", &shell("ls"));
-    assert!(denied.to_string().contains("beyond the hard block"), "{denied}");
+    assert!(denied.to_string().contains("fuller than the limit"), "{denied}");
     fixture.answer("PostCompact", &json!({"trigger": "manual"}));
     assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null, "a compaction clears it");
 }
@@ -111,7 +111,7 @@ fn ctx_1_codex_tells_its_window_itself() {
         "usage": {"input_tokens": 900_000, "cached_input_tokens": 900_000, "output_tokens": 1},
         "thread_token_usage": {"input_tokens": 1_080_000, "cached_input_tokens": 1_080_000, "output_tokens": 2}}}));
     let denied = fixture.answer("PreToolUse", &shell("ls"));
-    assert!(denied.to_string().contains("beyond the hard block"), "{denied}");
+    assert!(denied.to_string().contains("fuller than the limit"), "{denied}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn an_agent_that_is_done_ends_with_0_and_its_streams_pass_untouched() {
     let journal = std::fs::read_dir(fixture.geometry("journal")).unwrap().count();
     assert_eq!(journal, 1, "one run is one session");
     let (_, status) = output(fixture.verb(&["status"]));
-    assert!(status.contains("with NOTHING_TO_VERIFY: done; no code was changed; over for good"), "{status}");
+    assert!(status.contains("with NOTHING_TO_VERIFY: done; no code was changed; cannot be resumed"), "{status}");
     let (_, status) = output(fixture.verb(&["status", "--json"]));
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let ended = &status["session"]["ended"];

@@ -26,10 +26,10 @@ fn ctrl_4_a_stop_ends_everything_with_a_receipt() {
     let (code, status) = output(fixture.verb(&["status"]));
     assert_eq!(code, Some(5), "STOP stands: {status}");
     assert!(status.contains("0 survivors"), "{status}");
-    assert!(status.contains("stopped by a person; over for good") && !status.contains("takes it back"), "{status}");
+    assert!(status.contains("stopped by a person; cannot be resumed") && !status.contains("lifts"), "{status}");
     let (code, resumed) = output(fixture.verb(&["resume"]));
     assert_eq!(code, Some(0), "{resumed}");
-    assert!(resumed.contains("over for good") && !resumed.contains("goes on at its next step"), "{resumed}");
+    assert!(resumed.contains("cannot be resumed") && !resumed.contains("goes on at its next step"), "{resumed}");
 }
 
 #[test]

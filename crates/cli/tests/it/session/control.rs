@@ -26,7 +26,7 @@ fn ctrl_2_stop_works_without_a_session_and_blocks_the_next_one() {
 fn ctrl_2_stop_is_journaled_at_once_with_who_and_why_and_may_be_given_twice() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
-    place.run(&["stop", "--reason", "enough"]).ended(0).says("is written").says("next: `tripwire resume`");
+    place.run(&["stop", "--reason", "enough"]).ended(0).says("are stopped").says("next: `tripwire resume`");
     place
         .run(&["log", "--type", "human"])
         .ended(0)
@@ -58,9 +58,9 @@ fn ctrl_2_pause_holds_and_resume_goes_on_where_it_was() {
 #[test]
 fn ctrl_2_a_session_that_ended_by_itself_needs_a_restart() {
     let place = Place::new();
-    place.step(&call("make", "error").repeat(4)).ended(3);
-    place.run(&["resume"]).ended(5).says("still over").says("next: `tripwire resume --restart`");
-    place.step(&calls(1)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
+    place.run(&["resume"]).ended(5).says("still stopped").says("next: `tripwire resume --restart`");
+    place.step(&calls(1)).ended(7);
     place.run(&["ack", "blocker"]).ended(5).says("is acknowledged and removed");
     place.run(&["resume", "--restart"]).ended(0).says("started again by a person");
     place.step(&calls(1)).ended(0);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 #[test]
 fn a_log_shows_each_input_and_filters_by_rule_level_type_and_time() {
     let place = Place::new();
-    place.step(&format!("{}{}", calls(3), call("make", "error").repeat(4))).ended(3);
+    place.step(&format!("{}{}", calls(3), call("make", "error").repeat(4))).ended(7);
     place.run(&["pause"]).ended(0);
     assert!(place.run(&["log"]).ended(0).out.lines().count() >= 8);
     let loops = place.run(&["log", "--rule", "loop-1", "--json"]).ended(0).json_lines();

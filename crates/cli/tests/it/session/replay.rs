@@ -12,7 +12,7 @@ fn replay_1_a_session_replays_to_the_same_decisions_across_processes_and_people(
     place.run(&["pause", "--reason", "tea"]).ended(0);
     place.step(&calls(1)).ended(5);
     place.run(&["resume"]).ended(0);
-    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
     place.run(&["replay", &place.session()]).ended(0).says("equal");
     assert_eq!(place.run(&["replay", &place.session(), "--json"]).ended(0).json()["equal"], true);
     assert_eq!(place.run(&["replay"]).ended(0).out, place.run(&["replay", &place.session()]).ended(0).out);
@@ -22,7 +22,7 @@ fn replay_1_a_session_replays_to_the_same_decisions_across_processes_and_people(
 #[test]
 fn log_3_a_frozen_replay_is_replayed_and_a_changed_one_differs() {
     let place = Place::new();
-    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(3);
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(7);
     place.run(&["export", "--replay"]).ended(0);
     let file = place.geometry(&format!("replays/{}.json", place.session()));
     let name = file.to_str().unwrap();

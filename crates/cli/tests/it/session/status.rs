@@ -51,7 +51,7 @@ fn ctrl_2_what_waits_in_an_older_session_is_shown() {
     place.step(&calls(1)).ended(0);
     place.feed(&["step", "--new", "-"], &calls(1)).ended(0);
     place.run(&["status"]).ended(0);
-    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
     let stopped = place.session();
     fs::remove_file(place.geometry("BLOCKER_REPORT.md")).ok();
     place.feed(&["step", "--new", "-"], &calls(1)).ended(0);
@@ -83,7 +83,7 @@ fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
     place.run(&["status"]).ended(5).says("PAUSE is set").says("`tripwire resume`");
     fs::remove_file(place.geometry("PAUSE")).unwrap();
     place.run(&["status"]).ended(0);
-    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
     place.run(&["status"]).ended(5).says("tripwire ack blocker").says("LOOP-1.exact");
     let json = place.run(&["status", "--json"]).ended(5).json();
     assert_eq!(json["session"]["view"]["stopped"], "SYSTEM_ERROR");
@@ -96,8 +96,9 @@ fn whether_a_session_has_ended_is_told_with_when_how_and_what_is_proved() {
     place.step(&calls(1)).ended(0);
     place.run(&["status"]).ended(0).says("ended       no; last activity at 20");
     assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["ended"], serde_json::Value::Null);
-    place.step(&call("make", "error").repeat(4)).ended(3);
-    let said = place.run(&["status"]).ended(5).says("with NOTHING_TO_VERIFY: stopped with SYSTEM_ERROR");
+    place.step(&call("make", "error").repeat(4)).ended(7);
+    let said =
+        place.run(&["status"]).ended(5).says("with NOTHING_TO_VERIFY: stopped: a call was repeated after a warning");
     assert!(said.out.contains("`tripwire resume --restart` goes on with it"), "{}", said.out);
     let ended = place.run(&["status", "--json"]).ended(5).json()["session"]["ended"].clone();
     assert_eq!(ended["verdict"], "NOTHING_TO_VERIFY");
@@ -132,7 +133,7 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
 #[test]
 fn a_narrow_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
     let place = Place::new();
-    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
     let whole = place.run(&["status"]).ended(5);
     assert!(whole.out.lines().any(|line| line.chars().count() > 60), "{}", whole.out);
     if !std::path::Path::new("/usr/bin/script").exists() {

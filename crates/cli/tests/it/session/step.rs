@@ -33,7 +33,7 @@ fn new_begins_another_session_and_session_names_an_older_one() {
 #[test]
 fn loop_1_a_loop_ends_the_session_with_a_report_and_a_frozen_replay() {
     let place = Place::new();
-    place.step(&call("make", "error").repeat(4)).ended(3).says("SYSTEM_ERROR");
+    place.step(&call("make", "error").repeat(4)).ended(7).says("SYSTEM_ERROR").says("4 times in a row");
     let report = fs::read_to_string(place.geometry("BLOCKER_REPORT.md")).unwrap();
     assert!(report.contains(&place.session()), "{report}");
     let replay = fs::read_to_string(place.geometry(&format!("replays/{}.json", place.session()))).unwrap();

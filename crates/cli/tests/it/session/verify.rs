@@ -1,6 +1,6 @@
 //! `tripwire verify`: what was changed, removed or cut is found, also by someone who can recompute the chain.
 
-use crate::session::fixture::{Place, calls};
+use crate::session::fixture::{Place, call, calls};
 use std::fs;
 
 fn damaged(place: &Place, words: &str) {
@@ -121,4 +121,18 @@ fn log_4_the_driver_refuses_to_go_on_from_a_damaged_end() {
     fs::write(&segment, &bytes).unwrap();
     place.step(&calls(1)).ended(9).complains("tripwire verify");
     assert_eq!(fs::read(&segment).unwrap(), bytes, "the evidence is left alone");
+}
+
+#[test]
+fn log_2_a_thinned_safety_log_is_found_and_rebuilt_and_an_untouched_one_is_fine() {
+    let place = Place::new();
+    place.step(&call("make", "error").repeat(4)).ended(7);
+    place.run(&["verify"]).ended(0);
+    let log = place.geometry("safety_log.json");
+    let whole = fs::read_to_string(&log).unwrap();
+    assert!(whole.contains("LOOP_OVERRIDE") && whole.contains("SYSTEM_ERROR"), "{whole}");
+    fs::write(&log, "{\"events\":[\n]}\n").unwrap();
+    place.run(&["verify"]).ended(9).says("safety_log.json: CHANGED").says("rebuilt from the journals");
+    assert_eq!(fs::read_to_string(&log).unwrap(), whole);
+    place.run(&["verify"]).ended(0);
 }

@@ -5,7 +5,7 @@ use crate::session::fixture::{Place, call, calls};
 #[test]
 fn const_4_a_decision_can_always_say_why() {
     let place = Place::new();
-    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(3);
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(7);
     let said = place.run(&["why", "5"]).ended(0);
     for words in [
         "decision 5",
@@ -45,7 +45,7 @@ fn without_a_number_the_last_refusal_is_explained() {
     place.run(&["why"]).ended(2).complains("there is no session").complains("`tripwire run claude`");
     place.step(&calls(2)).ended(0);
     place.run(&["why"]).ended(2).complains("nothing was refused").complains("`tripwire log`");
-    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.step(&call("make", "error").repeat(4)).ended(7);
     let last = place.run(&["log", "--json"]).ended(0).json_lines().pop().unwrap()["i"].as_u64().unwrap();
     let said = place.run(&["why"]).ended(0).says(&format!("decision {last} of")).says("LOOP-1.exact");
     assert_eq!(said.out, place.run(&["why", &last.to_string()]).ended(0).out);

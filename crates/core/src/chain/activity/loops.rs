@@ -5,12 +5,13 @@
 
 mod alarm;
 pub(crate) mod balanced;
+mod measured;
 pub(crate) mod strict;
 pub(crate) mod window;
 
 pub(crate) use self::alarm::Alarm;
 
-use self::alarm::{Candidate, Proof};
+use self::alarm::{About, Candidate, Proof};
 use self::balanced::Balanced;
 use self::window::Window;
 use super::Surroundings;
@@ -62,6 +63,7 @@ impl LoopState {
             self.overridden = None;
         }
         self.window.open_step(around.new_step);
+        self.window.look(event);
         let Some(action) = event.action.as_ref() else { return (None, None) };
         self.window.push(action, event, around);
         let (candidate, lesser) = strict::judge(policy, &self.window);
@@ -87,9 +89,7 @@ impl LoopState {
             return Alarm::silent(candidate);
         }
         self.raised = Raised { key: candidate.key, level: Some(candidate.level) };
-        let mut alarm = self.window.prove(candidate, spent);
-        alarm.signature = action.shown().into();
-        alarm
+        self.window.prove(candidate, spent, action)
     }
 
     /// A note that a stricter alarm would hide is reported once all the same. Overrides and holds are not: what is
@@ -100,9 +100,7 @@ impl LoopState {
             return None;
         }
         self.beside = Raised { key: lesser.key, level: Some(lesser.level) };
-        let mut alarm = self.window.prove(lesser, spent);
-        alarm.signature = action.shown().into();
-        Some(alarm.finding())
+        Some(self.window.prove(lesser, spent, action).finding())
     }
 
     /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again.
@@ -127,11 +125,10 @@ impl LoopState {
             count: run.saturating_add(1),
             key,
             proof: Proof::Exact(usize::try_from(run).unwrap_or(usize::MAX)),
-            words: "identical actions in a row, the last one asked for after the override",
+            words: "times in a row, the last one asked for after a warning",
+            about: About::Call,
         };
-        let mut alarm = self.window.prove(&candidate, spent);
-        alarm.signature = action.shown().into();
-        Some(alarm)
+        Some(self.window.prove(&candidate, spent, action))
     }
 
     /// A person or an advisor gave a new approach: what was counted before no longer counts.

@@ -50,11 +50,11 @@ impl GateOutcome {
         let veto = vetoes.first();
         let (refusal, binding) = if let Some(stop) = gate.standing.stopped() {
             // Whatever ended the session ended it while it bound: only a restart opens it again, in any mode.
-            (Some(stopped(turn, stop)), Binding::Always)
+            (Some(stopped(gate, turn, stop)), Binding::Always)
         } else if let Some((rule, error)) = &turn.refusal {
             (Some(Refusal::error(*rule, error.clone(), turn)), binding_of_refusal(*rule))
         } else if let Some(hold) = gate.standing.held().filter(|hold| binds(*hold, policy)) {
-            (Some(held(turn, hold)), binding_of_hold(hold))
+            (Some(held(gate, policy, turn, hold)), binding_of_hold(hold))
         } else if let Some((refusal, binding)) = gate.iterations.ended().and_then(|ended| over(policy, turn, ended)) {
             (Some(refusal), binding)
         } else if let Some(veto) = veto {
@@ -127,25 +127,28 @@ impl Refusal {
     }
 }
 
-/// The session is over. At the moment of the end the alarm itself speaks; later only its name does.
-fn stopped(turn: &Turn<'_>, stop: StopReason) -> Refusal {
+/// The session is over. What led to it is named for as long as it is: first the command that a person types, because
+/// clients cut long lines.
+fn stopped(gate: &SafetyGate, turn: &Turn<'_>, stop: StopReason) -> Refusal {
     let error = EnforcementError::CycleTermination(CycleTerminationError::Stopped(stop));
     let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_stop(stop), error, turn) };
     let of_loop = matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop);
+    if let Some(cause) = &gate.causes.of_end {
+        refusal.reason = Reason::from(format!("{}; {}", stop.way_on(), cause.words()));
+    }
     if let Some(alarm) = turn.reading.alarm.as_ref().filter(|alarm| of_loop && !alarm.reason.is_empty()) {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::from(format!("{}: {}", stop.explain(), alarm.reason));
         refusal.evidence = alarm.evidence.clone();
         refusal.price = alarm.price;
     }
     refusal
 }
 
-fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
+fn held(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, hold: HoldReason) -> Refusal {
     let error = match hold {
         HoldReason::GuardFailure => EnforcementError::GuardFailure(GuardFailureError {
             cause: Label::cut("a premise of the guard broke"),
-            fix: Label::cut("read the finding, mend it, then `tripwire resume`"),
+            fix: Label::cut("read the finding, fix what it names, then `tripwire resume`"),
         }),
         HoldReason::Loop
         | HoldReason::NoProgress
@@ -159,11 +162,17 @@ fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
         | HoldReason::Paused => EnforcementError::CycleTermination(CycleTerminationError::Held(hold)),
     };
     let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_hold(hold), error, turn) };
+    if let Some(cause) = gate.causes.of_hold(hold) {
+        refusal.reason = Reason::from(format!("{}; {}", hold.explain(), cause.words()));
+    }
+    if hold == HoldReason::SoftSuspend {
+        let low = gate.low_health(policy.health.soft_suspend_threshold);
+        refusal.reason = Reason::from(format!("{}; {low}", hold.way_on()));
+    }
     if let Some(alarm) =
         turn.reading.alarm.as_ref().filter(|alarm| hold == HoldReason::Loop && !alarm.reason.is_empty())
     {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::from(format!("{}: {}", alarm.reason, hold.explain()));
         refusal.evidence = alarm.evidence.clone();
         refusal.price = alarm.price;
     }
@@ -214,12 +223,18 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
         }
         SafetyVeto::TokenBudgetExceeded => {
             let budget = budget::effective(&policy.gate, gate.health.level());
-            let reason = format!("{} tokens in the last minute; the budget is {budget}", gate.minute.tokens());
+            let reason = format!(
+                "{} tokens in the last minute, the limit is {budget} (`gate.max_tokens_per_minute`)",
+                gate.minute.tokens()
+            );
             (Rule::GateTokens, Reason::from(reason), throttle())
         }
         SafetyVeto::RateLimitExceeded => {
             let limit = policy.gate.max_tool_calls_per_minute;
-            let reason = format!("{} tool calls in the last minute; the limit is {limit}", gate.minute.calls());
+            let reason = format!(
+                "{} tool calls in the last minute, the limit is {limit} (`gate.max_tool_calls_per_minute`)",
+                gate.minute.calls()
+            );
             (Rule::GateCalls, Reason::from(reason), throttle())
         }
         SafetyVeto::CooldownActive => {
@@ -227,7 +242,8 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
             (Rule::GateCooldown, Reason::fixed("the wait after a veto is not over"), left)
         }
         SafetyVeto::HealthDegraded => {
-            let reason = format!("soft suspend: health is {}", gate.health.level());
+            let low = gate.low_health(policy.health.soft_suspend_threshold);
+            let reason = format!("{}; {low}", HoldReason::SoftSuspend.way_on());
             (Rule::GateHealth, Reason::from(reason), None)
         }
     };
@@ -239,7 +255,7 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     let vetoes = |alarm: &&Alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold;
     if let Some(alarm) = turn.reading.alarm.as_ref().filter(vetoes) {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::fixed("loop: it goes on after the alarm");
+        refusal.reason = Reason::fixed("the loop goes on after the alarm");
         if alarm.news.is_present() {
             refusal.reason = alarm.reason.clone();
             refusal.evidence = alarm.evidence.clone();

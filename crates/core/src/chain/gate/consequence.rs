@@ -1,5 +1,6 @@
 //! What follows from the evidence: overrides, holds, ends. In observe mode the findings stay and nothing else does.
 
+use super::cause::Cause;
 use super::health::Condition;
 use super::iterations::Ended;
 use super::money::BudgetState;
@@ -8,15 +9,16 @@ use super::veto::VetoSet;
 use super::{budget, rate};
 use crate::chain::activity::loops::Alarm;
 use crate::chain::turn::Turn;
-use crate::decision::{FindingKind, Level, SafetyVeto};
+use crate::decision::{FindingDetails, FindingKind, Level, SafetyVeto};
 use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, StopReason};
 use crate::input::Report;
-use crate::label::Label;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
 use crate::text::Reason;
+use crate::units::Ratio;
 use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 
 /// A warning that is given once until its cause has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,7 @@ impl SafetyGate {
             Level::Override => turn.draft.cause(Effect::Inject(override_for(&alarm))),
             Level::Hold => {
                 if self.standing.hold(HoldReason::Loop) {
+                    self.causes.note_hold(HoldReason::Loop, Cause::of(&alarm, turn.place.index));
                     turn.draft.cause(Effect::Hold(HoldReason::Loop));
                     turn.draft.cause(Effect::AskAdvisor(Deadlock::HardLoop));
                     turn.draft.cause(Effect::Notify(alarm.reason.into_string().into()));
@@ -75,6 +78,7 @@ impl SafetyGate {
                 let infinite = alarm.kind == FindingKind::InfiniteLoop;
                 let reason = if infinite { StopReason::InfiniteLoop } else { StopReason::SystemError };
                 turn.draft.cause(Effect::WriteReport(Report::Blocker));
+                self.causes.of_end = Some(Cause::of(&alarm, turn.place.index));
                 self.end(turn, reason);
             }
         }
@@ -97,7 +101,9 @@ impl SafetyGate {
             Profile::Strict => true,
             Profile::Balanced => turn.place.at.minus(since) >= policy.gate.cooldown_duration_ms,
         };
-        if over && self.is_armed() {
+        if over && self.is_armed() && self.standing.stopped().is_none() {
+            let words = "steps followed each other much faster than the baseline";
+            self.causes.of_end = Some(Cause::plain(turn.place.index, words));
             self.end(turn, StopReason::Runaway);
         }
     }
@@ -107,8 +113,12 @@ impl SafetyGate {
             Condition::Good => self.warned &= !mask(Warning::Suspended),
             Condition::SoftSuspend => {
                 if self.warn_once(Warning::Suspended) {
-                    let reason = format!("health {} is below the soft threshold", self.health.level());
+                    let reason = self.low_health(policy.health.soft_suspend_threshold);
                     turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
+                    turn.draft.detail(FindingDetails::Health {
+                        health: self.health.level(),
+                        threshold: policy.health.soft_suspend_threshold,
+                    });
                     if self.is_armed() {
                         turn.draft.cause(Effect::Hold(HoldReason::SoftSuspend));
                         turn.draft.cause(Effect::Notify(reason.into()));
@@ -117,13 +127,25 @@ impl SafetyGate {
             }
             Condition::HardStop => {
                 if self.is_armed() && self.standing.stopped().is_none() {
-                    let reason = format!("health {} is below the hard threshold", self.health.level());
+                    let reason = self.low_health(policy.health.hard_stop_threshold);
+                    self.causes.of_end = Some(Cause::plain(turn.place.index, &reason));
                     turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
+                    turn.draft.detail(FindingDetails::Health {
+                        health: self.health.level(),
+                        threshold: policy.health.hard_stop_threshold,
+                    });
                     turn.draft.cause(Effect::Notify(reason.into()));
                     self.end(turn, StopReason::HardStop);
                 }
             }
         }
+    }
+
+    /// How low health is, and which events brought it there.
+    pub(super) fn low_health(&self, threshold: Ratio) -> String {
+        let events = self.incidents.words();
+        let colon = if events.is_empty() { "" } else { ": " };
+        format!("health {} is below {threshold}{colon}{events}", self.health.level())
     }
 
     /// Money binds in observe mode too: a budget is a person's explicit word.
@@ -134,15 +156,26 @@ impl SafetyGate {
             }
             BudgetState::Warn(left) => {
                 self.standing.clear(HoldReason::Money);
-                let text = format!("{left} micro-dollars are left of the budget: wrap up");
+                let budget = self.money.budget(&policy.money).unwrap_or_default();
+                let text = format!("{} of the {} budget left: wrap up", left.in_dollars(), budget.in_dollars());
                 turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
+                turn.draft.detail(FindingDetails::Budget {
+                    budget_micro_usd: budget,
+                    spent_micro_usd: self.money.spent().micro_usd,
+                });
                 turn.draft.cause(Effect::Prompt(text.into()));
             }
             BudgetState::UsedUp => {
                 if self.standing.hold(HoldReason::Money) {
-                    turn.note(FindingKind::BudgetWarning, Rule::GateMoney, "the money budget is used up");
+                    let budget = self.money.budget(&policy.money).unwrap_or_default();
+                    let text = format!("budget of {} reached", budget.in_dollars());
+                    turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
+                    turn.draft.detail(FindingDetails::Budget {
+                        budget_micro_usd: budget,
+                        spent_micro_usd: self.money.spent().micro_usd,
+                    });
                     turn.draft.cause(Effect::Hold(HoldReason::Money));
-                    turn.draft.cause(Effect::Notify("the money budget is used up".into()));
+                    turn.draft.cause(Effect::Notify(text.into()));
                 }
             }
         }
@@ -199,7 +232,10 @@ impl SafetyGate {
         if self.iterations.ended().is_none() {
             turn.draft.cause(Effect::EndIteration(IterationEnd {
                 exit_status,
-                interrupt_reason: Some(Reason::fixed(reason.explain())),
+                interrupt_reason: Some(match &self.causes.of_end {
+                    Some(cause) => Reason::from(format!("stopped: {}", cause.what)),
+                    None => Reason::fixed(reason.in_short()),
+                }),
                 verdict: None,
             }));
         }
@@ -234,7 +270,7 @@ impl SafetyGate {
 fn override_for(alarm: &Alarm) -> LoopOverride {
     LoopOverride {
         advice: None,
-        do_not_repeat: Label::cut(&alarm.signature),
+        do_not_repeat: alarm.object.clone(),
         result: alarm.result,
         seen: alarm.count,
         workspace: alarm.workspace,

@@ -27,7 +27,11 @@ pub fn docs_prompt(docs_paths: &str) -> alloc::string::String {
 /// The seed's prompt, with the project's own test command in it.
 #[must_use]
 pub fn test_prompt(command: &str) -> alloc::string::String {
-    let command = if command.is_empty() { "the project's test command" } else { command };
+    if command.is_empty() {
+        return "You modified code but haven't run tests. Run tests now. No test command is known here: a person names one \
+                with `tripwire run --verify CMD`, or as `dirty_bits.test_command` in .geometry/MANIFEST.yaml"
+            .into();
+    }
     alloc::format!("You modified code but haven't run tests. Run tests now with: {command}")
 }
 

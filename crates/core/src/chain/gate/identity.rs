@@ -1,19 +1,22 @@
 //! Critical operations need a checksum on the signed list and an authorized role (IDENT-1).
 
-use crate::enforcement::{EnforcementError, PermissionDeniedError};
+use crate::enforcement::{EnforcementError, PermissionDeniedError, Remedy};
 use crate::input::{Authority, IdentityFact};
 use crate::label::Label;
 
 /// Checks the identity facts, where the operation is critical.
 pub(crate) fn check(authority: &Authority) -> Result<(), EnforcementError> {
-    let missing = match authority.identity {
+    let (missing, remedy) = match authority.identity {
         None | Some(IdentityFact::Trusted) => return Ok(()),
-        Some(IdentityFact::UnknownChecksum) => "a checksum on the gold-standard list (tripwire identity trust)",
-        Some(IdentityFact::ListUnsigned) => "a gold-standard list that verifies (tripwire identity verify)",
-        Some(IdentityFact::RoleNotAuthorized) => "a role among identity.authorized_roles",
+        Some(IdentityFact::UnknownChecksum) => ("an agent checksum on the gold-standard list", Remedy::Trust),
+        Some(IdentityFact::ListUnsigned) => {
+            ("a gold-standard list that `tripwire identity verify` accepts", Remedy::Trust)
+        }
+        Some(IdentityFact::RoleNotAuthorized) => ("a role among `identity.authorized_roles`", Remedy::Authorize),
     };
     Err(EnforcementError::PermissionDenied(PermissionDeniedError {
         permission: Label::cut(missing),
+        remedy,
         role: authority.role.clone(),
     }))
 }

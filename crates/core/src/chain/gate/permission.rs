@@ -1,6 +1,6 @@
 //! Roles and permissions: an action without them, or with a role that lacks one, is refused (PERM-1).
 
-use crate::enforcement::{EnforcementError, PermissionDeniedError};
+use crate::enforcement::{EnforcementError, PermissionDeniedError, Remedy};
 use crate::input::{Authority, Grant, Permission};
 use crate::label::Label;
 use crate::rules::Rule;
@@ -8,11 +8,14 @@ use crate::rules::Rule;
 /// Checks the facts of authority that came with a request.
 pub(crate) fn check(authority: Option<&Authority>) -> Result<&Authority, EnforcementError> {
     let Some(authority) = authority else {
-        return Err(denied("none", Permission::CanExecuteTasks.name()));
+        return Err(denied("none", Permission::CanExecuteTasks.name(), Remedy::Role));
     };
     match authority.grant {
         Grant::Granted => Ok(authority),
-        Grant::Denied => Err(denied(authority.role.as_str(), authority.permission.name())),
+        Grant::Denied => {
+            let remedy = if rule(Some(authority)) == Rule::Reach { Remedy::Person } else { Remedy::Role };
+            Err(denied(authority.role.as_str(), authority.permission.name(), remedy))
+        }
     }
 }
 
@@ -33,16 +36,17 @@ pub(crate) fn rule(authority: Option<&Authority>) -> Rule {
     }
 }
 
-fn denied(role: &str, permission: &str) -> EnforcementError {
+fn denied(role: &str, permission: &str, remedy: Remedy) -> EnforcementError {
     EnforcementError::PermissionDenied(PermissionDeniedError {
         permission: Label::cut(permission),
+        remedy,
         role: Label::cut(role),
     })
 }
 
 /// The refusal of a sub-agent beyond the limits of the tree.
 pub(crate) fn no_more_agents(agent: &str, limit: &str) -> EnforcementError {
-    denied(agent, limit)
+    denied(agent, limit, Remedy::FewerAgents)
 }
 
 #[cfg(test)]

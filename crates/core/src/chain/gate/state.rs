@@ -1,11 +1,13 @@
 //! What the gate remembers, and what follows from that alone.
 
 use super::agents::Agents;
+use super::cause::{Cause, Causes};
 use super::context::ContextState;
 use super::cooldown::Cooldown;
 use super::dirty_bits::DirtyBits;
 use super::floor::Floor;
 use super::health::{Condition, HealthState};
+use super::incidents::Incidents;
 use super::iterations::{Ended, Iterations};
 use super::minute::Minute;
 use super::money::MoneyState;
@@ -28,7 +30,9 @@ pub(crate) struct SafetyGate {
     pub(crate) minute: Minute,
     pub(crate) cooldown: Cooldown,
     pub(crate) health: HealthState,
+    pub(crate) incidents: Incidents,
     pub(crate) standing: Standing,
+    pub(crate) causes: Causes,
     pub(crate) iterations: Iterations,
     pub(crate) context: ContextState,
     pub(crate) dirty: DirtyBits,
@@ -61,6 +65,7 @@ impl SafetyGate {
     pub(crate) fn advance(&mut self, policy: &Policy, at: RunMillis) {
         self.minute.advance(at);
         self.health.advance(&policy.health, at);
+        self.incidents.begin(self.health.level());
     }
 
     /// The execution itself broke, as its result says: it costs health now, and its event costs nothing more.
@@ -135,6 +140,15 @@ impl SafetyGate {
         [self.iterations.deadline(&policy.limits), self.session_deadline(policy)].into_iter().flatten().min()
     }
 
+    /// What led to the end, or to the hold for a loop while that is what holds.
+    pub(crate) fn cause(&self) -> Option<&Cause> {
+        match (self.standing.stopped(), self.standing.held()) {
+            (Some(_), _) => self.causes.of_end.as_ref(),
+            (None, Some(hold)) => self.causes.of_hold(hold),
+            (None, None) => None,
+        }
+    }
+
     /// Whether a stricter level than the standing one may bind: in observe mode only people's controls do.
     pub(crate) fn is_armed(&self) -> bool {
         match self.mode {
@@ -164,6 +178,7 @@ impl SafetyGate {
     }
 
     fn begin_anew(&mut self, policy: &Policy, at: RunMillis) {
+        self.causes = Causes::default();
         self.cooldown = Cooldown::default();
         self.health.lift(policy.health.recovery_cap.max(policy.health.soft_suspend_threshold));
         self.runaway_since = None;

@@ -27,9 +27,9 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOOP-1.exact",
         title: "Identical actions in a row",
         what: "Action type, tool, arguments and target are the same in consecutive steps. The third brings an override \
-               that names what must not be repeated; doing it again ends the session with SYSTEM_ERROR. In `balanced` \
+               that names the call; doing it again ends the session (SYSTEM_ERROR in the safety log). In `balanced` \
                the result must be the same too. Asking for the forbidden action is refused before it runs.",
-        threshold: "Override at 3 in a row, stop at 3 plus the forgiven repeats (1), that is the 4th.",
+        threshold: "Warns at the 3rd in a row, stops at the 4th.",
         settings: &["loops.loop_repeat_threshold", "loops.loop_override_max_retries"],
         source: "Guardrails, loop detection; SPEC §4.1.",
         fires: "`ls src` four times in a row in `strict`: LOOP_OVERRIDE at the third, SYSTEM_ERROR at the fourth.",

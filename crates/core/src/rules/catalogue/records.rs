@@ -20,12 +20,13 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOG-2",
         title: "Safety log",
         what: "`.geometry/safety_log.json` lists what was noticed and what was done about it, in the shape of the source \
-               document. Appending costs the same whatever its length. After a crash it is rebuilt from the journal.",
-        threshold: "Every finding.",
+               document. Appending costs the same whatever its length. After a crash, or when entries were taken out, it is \
+               rebuilt from the journals; `tripwire verify` compares it with them.",
+        threshold: "Every finding, every veto and every refused request.",
         settings: &[],
         source: "Geometry, safety event log; SPEC §11.2.",
         fires: "A SOFT_LOOP: one entry with continued_monitoring.",
-        quiet: "An event without findings: no entry.",
+        quiet: "An allowed event without findings: no entry.",
     },
     RuleEntry {
         id: "LOG-3",

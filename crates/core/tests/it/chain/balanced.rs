@@ -216,7 +216,7 @@ fn loop_2_every_alarm_of_balanced_names_its_events() {
     let mut all = fixture.events(9, |n| error(n, &format!("crash {n}")));
     all.extend(fixture.events(9, |n| question(n, &[1, 2, 3, 4], 0)));
     for finding in all.iter().flat_map(|decision| &decision.findings) {
-        assert!(!finding.evidence.is_empty() && finding.reason.contains("(events "), "{finding:?}");
+        assert!(!finding.evidence.is_empty() && finding.reason.contains("(see #"), "{finding:?}");
     }
 }
 

@@ -241,7 +241,11 @@ fn gate_8_money_is_told_at_80_per_cent_and_holds_when_it_is_used_up() {
     assert!(quiet(&fixture.event(paid(0, 799))));
     let told = fixture.event(paid(1, 1));
     assert!(told.safety.allowed && found(&told, FindingKind::BudgetWarning));
-    assert!(told.effects.iter().any(|effect| matches!(effect, Effect::Prompt(text) if text.contains("200"))));
+    assert!(
+        told.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Prompt(text) if text.contains("0.02¢ of the 0.1¢ budget left")))
+    );
     assert!(quiet(&fixture.event(paid(2, 1))), "told once");
     assert!(holds(&fixture.event(paid(3, 199)), HoldReason::Money));
     assert!(fixture.ask(action("Read(x)", "1")).permit.is_none());

@@ -42,7 +42,7 @@ fn loop_1_strict_overrides_the_third_identical_action_and_stops_at_the_fourth() 
     assert_eq!(fourth.safety.veto_reason, Some(SafetyVeto::LoopDetected));
     assert_eq!(fourth.safety.rule, Rule::LoopExact);
     assert_eq!(fourth.intent.intent, Intent::Stop);
-    assert!(fourth.safety.reason.contains("SYSTEM_ERROR"), "{}", fourth.safety.reason);
+    assert!(fourth.safety.reason.contains("4 times in a row"), "{}", fourth.safety.reason);
     assert!(fourth.findings.iter().any(|finding| finding.signature == "Bash(cmd=ls src)"));
 }
 

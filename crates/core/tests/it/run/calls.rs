@@ -46,7 +46,9 @@ fn run_3_six_steps_recite_at_least_twice_and_hold_the_objective() {
     let live = fixture.recitations.len() - 1;
     assert!(live >= 2, "{live} recitations beside the one at the end");
     assert_eq!(fixture.recitations[0].objective, "make the tests pass");
-    assert_eq!(fixture.recitations[0].last.as_deref(), Some(r#"read_file({"path":"c"}): ok"#));
+    assert_eq!(fixture.recitations[0].last.as_deref(), Some("read_file c: ok"));
+    let next = fixture.recitations[0].next.as_deref().unwrap();
+    assert!(next.starts_with("yours to choose"), "nothing was asked for yet: {next}");
 }
 
 #[test]

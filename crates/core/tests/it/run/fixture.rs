@@ -433,6 +433,7 @@ fn what(run: &Run, put: LoopRequest) -> What {
                 result_digest: facts.result_digest,
                 error_digest: facts.error_digest,
                 error_kind: facts.error_kind,
+                error_text: facts.error_text,
                 tool_calls: Count::new(1),
                 turn_id: turn,
                 ..AgentEvent::default()

@@ -142,6 +142,7 @@ impl Session {
             result_digest: facts.result_digest,
             error_digest: facts.error_digest,
             error_kind: facts.error_kind,
+            error_text: facts.error_text,
             gain: facts.gain,
             output_hash: facts.output_hash,
             sketch: facts.sketch,

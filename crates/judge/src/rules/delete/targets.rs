@@ -132,7 +132,7 @@ fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option
     if work.is_empty() {
         return None;
     }
-    let reason = format!("it deletes {} that nobody gets back", work.words());
+    let reason = format!("it deletes {} that cannot be restored", work.words());
     Some(Hold::with(GuardRule::DeleteWork, reason, work.effect))
 }
 

@@ -1,13 +1,16 @@
 //! What a rule of the ladder answers with: a candidate while it counts, an alarm once its proof is written out.
 
 use crate::chain::activity::Sign;
+use crate::chain::event::Action;
 use crate::decision::{Evidence, Finding, FindingKind, Level};
 use crate::effect::Sameness;
-use crate::label::Fingerprint;
+use crate::label::{Fingerprint, Label};
 use crate::rules::Rule;
 use crate::text::{Reason, SignatureText};
 use crate::units::{Count, EventIndex, Price};
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// One alarm: which rule, how far up the ladder, and the proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +25,11 @@ pub(crate) struct Alarm {
     pub(crate) price: Price,
     pub(crate) reason: Reason,
     pub(crate) signature: SignatureText,
+    /// What must not be repeated, in words that the agent knows.
+    pub(crate) object: Label,
     /// Whether the same came back each time.
     pub(crate) result: Sameness,
-    /// Whether the workspace moved meanwhile, as far as edits and installs show.
+    /// Whether the workspace moved meanwhile; identical only where that was measured.
     pub(crate) workspace: Sameness,
     /// Whether this alarm has just climbed a rung, and must be reported.
     pub(crate) news: Sign,
@@ -42,8 +47,66 @@ pub(crate) struct Candidate<P = Proof> {
     pub(crate) key: Fingerprint,
     /// Which calls prove it.
     pub(crate) proof: P,
-    /// How the reason goes on after the count: `identical actions in a row`.
+    /// How the reason goes on after the count: `times in a row`.
     pub(crate) words: &'static str,
+    /// What the reason and the override name.
+    pub(crate) about: About,
+}
+
+/// What an alarm is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// One call with its arguments.
+    Call,
+    /// Calls of one signature, whatever their other arguments.
+    Signature,
+    /// An error, whatever the arguments that led to it.
+    Error,
+    /// So many calls that go round.
+    Round(usize),
+    /// Nothing that has a name.
+    Nothing,
+}
+
+/// The newest event as words name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) action: &'a Action,
+    /// The line that tells its error.
+    pub(crate) error: Option<&'a Label>,
+}
+
+impl Named<'_> {
+    /// What must not be repeated, and the same as a reason begins with it. `round` are the newest calls, oldest first.
+    pub(crate) fn subject(&self, about: About, round: &[&Label]) -> (Label, String) {
+        let call = self.action.named();
+        match (about, self.error) {
+            (About::Error, Some(error)) => {
+                (Label::cut(&format!("any call that fails with: {error}")), format!("error `{error}`"))
+            }
+            (About::Call, _) | (About::Error, None) => (Label::cut(call), format!("`{call}`")),
+            (About::Signature, _) => {
+                let signature = self.action.shown();
+                let last = if signature == call { String::new() } else { format!(", last `{call}`") };
+                (Label::cut(call), format!("`{signature}`{last}"))
+            }
+            (About::Round(length), _) => {
+                let skipped = round.len().saturating_sub(length);
+                let calls: Vec<&str> = round.iter().skip(skipped).map(|label| label.as_str()).collect();
+                (Label::cut(&calls.join(" ; ")), format!("`{}`", calls.join("`, `")))
+            }
+            (About::Nothing, _) => (Label::default(), String::new()),
+        }
+    }
+}
+
+/// `, and no file changed between`, as far as it was measured.
+pub(super) const fn clause(workspace: Sameness) -> &'static str {
+    match workspace {
+        Sameness::Identical => ", and no file changed between",
+        Sameness::Changed => ", while files changed",
+        Sameness::Unknown => "",
+    }
 }
 
 /// Which calls of the window prove a candidate.
@@ -68,6 +131,7 @@ impl Alarm {
             price: Price::default(),
             reason: Reason::default(),
             signature: SignatureText::default(),
+            object: Label::default(),
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: Sign::Absent,
@@ -78,6 +142,7 @@ impl Alarm {
     pub(crate) fn finding(&self) -> Finding {
         Finding {
             count: self.count,
+            details: None,
             evidence: self.evidence.clone(),
             kind: self.kind,
             level: self.level,
@@ -89,16 +154,16 @@ impl Alarm {
     }
 }
 
-/// Writes `3, 4, 5` and, for many, `3, 4, 5 … 19`.
+/// Writes `#3, #4, #5` and, for many, `#3, #4, #5 … #19`.
 pub(super) fn push_indices(text: &mut String, indices: &[EventIndex]) {
     use core::fmt::Write as _;
     const SHOWN: usize = 5;
     for (place, index) in indices.iter().enumerate() {
         let last = place.saturating_add(1) == indices.len();
         let written = match (place < SHOWN, last) {
-            (true, _) if place == 0 => write!(text, "{index}"),
-            (true, _) => write!(text, ", {index}"),
-            (false, true) => write!(text, " … {index}"),
+            (true, _) if place == 0 => write!(text, "#{index}"),
+            (true, _) => write!(text, ", #{index}"),
+            (false, true) => write!(text, " … #{index}"),
             (false, false) => Ok(()),
         };
         if written.is_err() {

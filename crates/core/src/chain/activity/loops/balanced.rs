@@ -24,7 +24,7 @@ use self::history::{PastCall, SPAN};
 use self::memory::Memory;
 pub(super) use self::rung::Basis;
 use self::rung::{Reached, RuleView};
-use super::alarm::{Alarm, Candidate, push_indices};
+use super::alarm::{About, Alarm, Candidate, Named, clause, push_indices};
 use crate::chain::activity::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, FindingKind, Level, Raised};
@@ -32,8 +32,9 @@ use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::policy::Policy;
 use crate::rules::Rule;
-use crate::text::SignatureText;
 use crate::units::{Count, EventIndex, Price};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
@@ -61,12 +62,14 @@ impl Balanced {
             self.forget_reported();
         }
         self.memory.history.note_turn(around.new_step);
+        self.memory.history.measured.look(event);
         if event.is_infrastructure_error() {
             return None; // A retry after 429, 503 or 529 says nothing about the agent (LOOP-3).
         }
         let action = event.action.as_ref()?;
         let seen = self.memory.take(policy, action, event, around);
-        let alarm = self.judge(policy, action, around.spent.plus(event.price()), seen.repeated_in_turn);
+        let named = Named { action, error: event.error_text.as_ref() };
+        let alarm = self.judge(policy, named, around.spent.plus(event.price()), seen.repeated_in_turn);
         if seen.opens_epoch.is_present() {
             self.memory.open_epoch();
             self.forget_reported();
@@ -78,7 +81,7 @@ impl Balanced {
         (self.reported, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
     }
 
-    fn judge(&mut self, policy: &Policy, action: &Action, spent: Price, parallel: Sign) -> Option<Alarm> {
+    fn judge(&mut self, policy: &Policy, named: Named<'_>, spent: Price, parallel: Sign) -> Option<Alarm> {
         let newest = *self.memory.history.newest()?;
         let view = RuleView {
             history: &self.memory.history,
@@ -138,8 +141,7 @@ impl Balanced {
         if !news.is_present() && reached.level < Level::Hold {
             return Some(Alarm::silent(&reached));
         }
-        let mut alarm = self.prove(&reached, spent);
-        alarm.signature = action.shown().into();
+        let mut alarm = self.prove(&reached, spent, named);
         alarm.news = news;
         Some(alarm)
     }
@@ -161,34 +163,35 @@ impl Balanced {
             count: run.saturating_add(1),
             key: pair,
             proof: Basis::Entries(self.memory.history.mark(SPAN, |entry| entry.pair == pair)),
-            words: "identical actions in a row, the last one asked for after the override",
+            words: "times in a row with the same result, the last one asked for after a warning",
+            about: About::Call,
         };
-        let mut alarm = self.prove(&candidate, spent);
-        alarm.signature = action.shown().into();
-        Some(alarm)
+        Some(self.prove(&candidate, spent, Named { action, error: None }))
     }
 
     /// Collects the proof of a candidate and puts it into words.
-    fn prove(&self, reached: &Reached, spent: Price) -> Alarm {
-        let mut reason = alloc::format!("{} {} (events ", reached.count, reached.words);
+    fn prove(&self, reached: &Reached, spent: Price, named: Named<'_>) -> Alarm {
+        let mut seen = String::new();
         let newest = self.memory.history.newest().copied().unwrap_or_default();
         let (indices, before, result) = match reached.proof {
             Basis::Entries(marked) => {
                 let entries: Vec<&PastCall> = self.memory.history.marked(marked);
                 let indices: Vec<EventIndex> = entries.iter().map(|entry| entry.index).collect();
-                push_indices(&mut reason, &indices);
+                push_indices(&mut seen, &indices);
                 // The first call was no repeat yet: the price counts from the second.
                 let before = entries.get(1).or_else(|| entries.first()).map(|entry| entry.spent).unwrap_or_default();
                 (indices, before, sameness(&entries))
             }
             Basis::Since(start) => {
                 // Writing into a String cannot fail; a shorter reason would be the only harm.
-                let _written = write!(reason, "{} to {}", start.index, newest.index);
+                let _written = write!(seen, "#{} to #{}", start.index, newest.index);
                 (alloc::vec![start.index, newest.index], start.spent, Sameness::Unknown)
             }
         };
-        reason.push(')');
-        let first = indices.first().copied().unwrap_or_default();
+        let workspace = self.memory.history.workspace_since(indices.first().copied().unwrap_or_default());
+        let (object, subject) = named.subject(reached.about, &self.memory.history.names());
+        let colon = if subject.is_empty() { "" } else { ": " };
+        let reason = format!("{subject}{colon}{} {}{} (see {seen})", reached.count, reached.words, clause(workspace));
         Alarm {
             level: reached.level,
             kind: reached.kind,
@@ -198,9 +201,10 @@ impl Balanced {
             evidence: Evidence::new(indices),
             price: spent.since(before),
             reason: reason.into(),
-            signature: SignatureText::default(),
+            signature: named.action.shown().into(),
+            object,
             result,
-            workspace: self.memory.history.workspace_since(first),
+            workspace,
             news: Sign::Present,
         }
     }

@@ -1,6 +1,6 @@
 //! The documents to the letter: exact repeats of guardrails, signature counts of Geometry, each on its own.
 
-use super::alarm::{Candidate, Proof};
+use super::alarm::{About, Candidate, Proof};
 use super::window::{SeenCall, Window};
 use crate::decision::{FindingKind, Level};
 use crate::policy::Policy;
@@ -34,13 +34,13 @@ fn exact(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidat
         return None;
     };
     let words = match (wide, level) {
-        (false, Level::Stop) => "identical actions in a row, the last one after the override",
-        (false, Level::Note | Level::Override | Level::Hold) => "identical actions in a row",
-        (true, Level::Stop) => "identical actions within the window, the last one after the override",
-        (true, Level::Note | Level::Override | Level::Hold) => "identical actions within the window",
+        (false, Level::Stop) => "times in a row, the last time after a warning",
+        (false, Level::Note | Level::Override | Level::Hold) => "times in a row",
+        (true, Level::Stop) => "times within the window, the last time after a warning",
+        (true, Level::Note | Level::Override | Level::Hold) => "times within the window",
     };
     let proof = Proof::Exact(usize::try_from(if wide { span } else { run }).unwrap_or(usize::MAX));
-    Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key: newest.exact, proof, words })
+    Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key: newest.exact, proof, words, about: About::Call })
 }
 
 /// Geometry: equal signatures among the last ten calls, 3 / 5 / 10.
@@ -57,7 +57,16 @@ fn signature(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Cand
     } else {
         return None;
     };
-    let words = "equal signatures among the last calls";
+    let words = "calls with one signature among the last ones";
     let proof = Proof::Signature(depth);
-    Some(Candidate { level, kind, rule: Rule::LoopSignature, count, key: newest.signed, proof, words })
+    Some(Candidate {
+        level,
+        kind,
+        rule: Rule::LoopSignature,
+        count,
+        key: newest.signed,
+        proof,
+        words,
+        about: About::Signature,
+    })
 }

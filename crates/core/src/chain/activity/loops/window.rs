@@ -1,6 +1,7 @@
 //! What `strict` looks back on: the newest calls, each as a handful of fingerprints, and the run of identical ones.
 
-use super::alarm::{Alarm, Candidate, Proof, push_indices};
+use super::alarm::{Alarm, Candidate, Named, Proof, clause, push_indices};
+use super::measured::Measured;
 use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::Evidence;
@@ -8,7 +9,6 @@ use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::limits::WINDOW_EVENTS;
 use crate::ring::Ring;
-use crate::text::SignatureText;
 use crate::units::{Count, EventIndex, Price};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,9 @@ pub(crate) struct SeenCall {
     /// What the session had spent before it.
     #[serde(rename = "p")]
     pub(crate) spent: Price,
+    /// What happened to the workspace since the call before it.
+    #[serde(rename = "w")]
+    workspace: Sameness,
 }
 
 /// The newest calls and the run lengths over them.
@@ -47,6 +50,8 @@ pub(crate) struct Window {
     turn: u32,
     /// How many identical actions came in a row, counted in steps.
     exact_run: u32,
+    /// What was measured of the workspace.
+    measured: Measured,
 }
 
 impl Window {
@@ -74,6 +79,7 @@ impl Window {
             epoch: self.epoch,
             turn: self.turn,
             spent: around.spent,
+            workspace: self.measured.take(),
         };
         self.count_runs(&call);
         self.calls.push(call);
@@ -120,8 +126,13 @@ impl Window {
 }
 
 impl Window {
+    /// What an event without a call says of the workspace.
+    pub(crate) fn look(&mut self, event: &AgentEvent) {
+        self.measured.look(event);
+    }
+
     /// Collects the proof of a candidate and puts it into words.
-    pub(crate) fn prove(&self, candidate: &Candidate, spent: Price) -> Alarm {
+    pub(crate) fn prove(&self, candidate: &Candidate, spent: Price, action: &Action) -> Alarm {
         let newest = self.newest().copied().unwrap_or_default();
         let mut calls: Vec<&SeenCall> = match candidate.proof {
             Proof::Exact(depth) => self.recent(depth).filter(|call| call.exact == newest.exact).collect(),
@@ -131,7 +142,10 @@ impl Window {
         let indices: Vec<EventIndex> = calls.iter().map(|call| call.index).collect();
         // The first call was no repeat yet: the price counts from the second.
         let before = calls.get(1).or_else(|| calls.first()).map(|call| call.spent).unwrap_or_default();
-        let mut reason = alloc::format!("{} {} (events ", candidate.count, candidate.words);
+        let workspace = self.workspace(&calls);
+        let (object, subject) = Named { action, error: None }.subject(candidate.about, &[]);
+        let mut reason =
+            alloc::format!("{subject}: {} {}{} (see ", candidate.count, candidate.words, clause(workspace));
         push_indices(&mut reason, &indices);
         reason.push(')');
         Alarm {
@@ -143,15 +157,21 @@ impl Window {
             evidence: Evidence::new(indices),
             price: spent.since(before),
             reason: reason.into(),
-            signature: SignatureText::default(),
+            signature: action.shown().into(),
+            object,
             result: sameness(calls.iter().map(|call| call.result)),
-            workspace: if calls.iter().all(|call| call.epoch == self.epoch) {
-                Sameness::Identical
-            } else {
-                Sameness::Changed
-            },
+            workspace,
             news: Sign::Present,
         }
+    }
+
+    /// What happened to the workspace since the first of these calls: an edit that succeeded counts as a change, and only
+    /// what was measured counts as none.
+    fn workspace(&self, calls: &[&SeenCall]) -> Sameness {
+        let first = calls.first().map(|call| call.index).unwrap_or_default();
+        let edited = calls.iter().any(|call| call.epoch != self.epoch);
+        let since = self.calls.newest_first().filter(|call| call.index > first).map(|call| call.workspace);
+        if edited { Sameness::Changed } else { Sameness::of_all(since) }
     }
 }
 

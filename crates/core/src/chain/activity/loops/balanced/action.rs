@@ -17,6 +17,6 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopAction, Level::Note, count);
     (reached.key, reached.proof) = (newest.action, Basis::Entries(bits));
-    reached.words = "times among the last 10 calls the same call, whatever it returned";
+    reached.words = "times among the last 10 calls, whatever it returned";
     Some(reached)
 }

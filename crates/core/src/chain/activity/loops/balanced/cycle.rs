@@ -2,6 +2,7 @@
 
 use super::history::PastCall;
 use super::rung::{Basis, Reached, RuleView};
+use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::rules::Rule;
 
@@ -37,19 +38,6 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     // The key must be the same wherever in the cycle it is noticed: the least fingerprint of one turn.
     let turn_of_cycle = history.marked(history.mark(length, |_| true));
     reached.key = turn_of_cycle.iter().map(|entry| entry.pair).min().unwrap_or(reached.key);
-    reached.words = WORDS.get(length).copied().unwrap_or_default();
+    (reached.words, reached.about) = ("times round with the same results", About::Round(length));
     Some(reached)
 }
-
-/// What is said of a cycle of each length.
-const WORDS: [&str; 9] = [
-    "",
-    "",
-    "times the same two calls went round with the same results",
-    "times the same three calls went round with the same results",
-    "times the same four calls went round with the same results",
-    "times the same five calls went round with the same results",
-    "times the same six calls went round with the same results",
-    "times the same seven calls went round with the same results",
-    "times the same eight calls went round with the same results",
-];

@@ -3,6 +3,7 @@
 use super::history::SPAN;
 use super::history::{History, PastCall};
 use super::rung::{Basis, Reached, RuleView};
+use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::rules::Rule;
 
@@ -31,10 +32,11 @@ pub(super) fn same(view: &RuleView<'_>) -> Option<Reached> {
     let mut reached = view.reached(Rule::LoopError, level, count);
     (reached.key, reached.proof) = (newest.fault, Basis::Entries(bits));
     reached.words = if newest.is_known() {
-        "of the last 12 calls failed with one and the same error, and nothing was changed between"
+        "of the last 12 calls failed with it"
     } else {
-        "of the last 12 calls failed in the same tool without a text, and nothing was changed between"
+        "of the last 12 calls failed in the same tool without a text"
     };
+    reached.about = About::Error;
     Some(reached)
 }
 
@@ -48,7 +50,7 @@ pub(super) fn kind(view: &RuleView<'_>) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopErrorKind, Level::Override, count);
     (reached.key, reached.proof) = (newest.kind, Basis::Entries(bits));
-    reached.words = "of the last 12 calls failed with one kind of error, and nothing was changed between";
+    (reached.words, reached.about) = ("of the last 12 calls failed with this kind of error", About::Error);
     Some(reached)
 }
 

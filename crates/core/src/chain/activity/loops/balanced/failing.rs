@@ -4,6 +4,7 @@ use super::history::End;
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
 use crate::chain::activity::Surroundings;
+use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::label::Fingerprint;
 use crate::rules::Rule;
@@ -75,6 +76,7 @@ pub(super) fn judge(view: &RuleView<'_>, failing: &Failing) -> Option<Reached> {
     };
     let mut reached = view.reached(Rule::LoopFailing, level, count);
     (reached.key, reached.proof, reached.words) = (KEY, Basis::Since(streak.start), words);
+    reached.about = About::Error;
     Some(reached)
 }
 

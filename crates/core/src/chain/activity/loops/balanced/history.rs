@@ -1,9 +1,10 @@
 //! What the rules look back on: the newest calls as a handful of fingerprints each. It knows no rule.
 
+use crate::chain::activity::loops::measured::Measured;
 use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::effect::Sameness;
-use crate::label::{Fingerprint, Label};
+use crate::label::{self, Fingerprint, Label};
 use crate::limits::CYCLE_PERIOD_MAX;
 use crate::ring::Ring;
 use crate::sketch::WordSketch;
@@ -17,6 +18,8 @@ pub(super) const SPAN: usize = 12;
 
 /// Entries that are kept: three turns of the longest cycle.
 const KEPT: usize = 24;
+/// Bytes of a call's words that are kept for an alarm about several calls.
+const NAME_BYTES_MAX: usize = 100;
 const _: () = assert!(KEPT >= CYCLE_PERIOD_MAX.saturating_mul(3) && KEPT <= 32, "a bit mask covers all entries");
 
 /// How a call ended, as far as the rules care.
@@ -91,8 +94,10 @@ pub(super) enum CallMark {
     Reword,
     /// It returned what was put into it.
     Echo,
-    /// Files changed on disk while it ran, as measured.
+    /// Files changed on disk since the call before it, as measured.
     Moved,
+    /// None did, as measured.
+    Still,
 }
 
 impl CallMark {
@@ -104,6 +109,7 @@ impl CallMark {
             Self::Reword => 1 << 3,
             Self::Echo => 1 << 4,
             Self::Moved => 1 << 5,
+            Self::Still => 1 << 6,
         }
     }
 }
@@ -165,7 +171,6 @@ impl PastCall {
         entry.set(CallMark::Known, known);
         entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
         entry.set(CallMark::Failed, failed);
-        entry.set(CallMark::Moved, event.changes.as_ref().is_some_and(|changes| !changes.is_empty()));
         entry
     }
 }
@@ -194,6 +199,9 @@ pub(super) struct Question {
 pub(super) struct History {
     pub(super) ring: Ring<PastCall, KEPT>,
     pub(super) questions: Ring<Question, SPAN>,
+    /// The newest calls in words, for an alarm about several of them.
+    names: Ring<Label, CYCLE_PERIOD_MAX>,
+    pub(super) measured: Measured,
     /// The number of the newest entry.
     pub(super) number: u32,
     pub(super) epoch: u32,
@@ -214,6 +222,7 @@ impl History {
     /// Appends a call that is no repeat within its turn, and its arguments where they are prose.
     pub(super) fn push(&mut self, call: PastCall, action: &Action, event: &AgentEvent) {
         self.ring.push(call);
+        self.names.push(Label::cut(label::cut(action.named(), NAME_BYTES_MAX)));
         if let Some(sketch) = action.args_sketch {
             let asks = event.flags.has(Flag::Ask);
             let tool = action.tool.fingerprint();
@@ -288,11 +297,21 @@ impl History {
         kept
     }
 
-    /// Whether files changed from a call on. Where that was not measured no edit was seen, or the rule would not speak; it is
-    /// stated as before, so that older journals replay to the same decisions.
+    /// Whether files changed after a call, as far as it was measured.
     pub(super) fn workspace_since(&self, first: EventIndex) -> Sameness {
-        let mut since = self.ring.newest_first().filter(|entry| entry.index >= first);
-        if since.any(|entry| entry.has(CallMark::Moved)) { Sameness::Changed } else { Sameness::Identical }
+        let since = self.ring.newest_first().filter(|entry| entry.index > first);
+        Sameness::of_all(since.map(|entry| match (entry.has(CallMark::Moved), entry.has(CallMark::Still)) {
+            (true, _) => Sameness::Changed,
+            (false, true) => Sameness::Identical,
+            (false, false) => Sameness::Unknown,
+        }))
+    }
+
+    /// The newest calls in words, oldest first.
+    pub(super) fn names(&self) -> Vec<&Label> {
+        let mut names: Vec<&Label> = self.names.newest_first().collect();
+        names.reverse();
+        names
     }
 
     /// The turn that is running.

@@ -9,6 +9,7 @@ use super::thrash::Thrash;
 use super::{echo, reword};
 use crate::chain::activity::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
+use crate::effect::Sameness;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ impl Memory {
             parallel |= before.turn == call.turn;
         }
         if !parallel {
+            let workspace = self.history.measured.take();
+            call.set(CallMark::Moved, workspace == Sameness::Changed);
+            call.set(CallMark::Still, workspace == Sameness::Identical);
             call.set(CallMark::Reword, reword::is_one(&self.history, policy, action, event));
             call.set(CallMark::Echo, echo::is_one(&self.history, policy, action, event));
             self.history.count(&call);

@@ -32,17 +32,11 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let mut reached = view.reached(rule, level, count);
     reached.proof = Basis::Entries(bits);
     reached.words = match (ignored, newest.is_known(), newest.has(super::history::CallMark::Failed)) {
-        (true, _, _) => "identical actions with identical results in a row, the last one after the override",
-        (false, true, _) if in_a_row => "identical actions with identical results in a row",
-        (false, true, _) => {
-            "times within 12 calls the same call brought the same result, and nothing was changed between"
-        }
-        (false, false, true) => {
-            "times within 12 calls the same call failed without a text, and nothing was changed between"
-        }
-        (false, false, false) => {
-            "times within 12 calls the same call brought no result, and nothing was changed between"
-        }
+        (true, _, _) => "times in a row with the same result, the last time after a warning",
+        (false, true, _) if in_a_row => "times in a row with the same result",
+        (false, true, _) => "times within 12 calls with the same result",
+        (false, false, true) => "times within 12 calls, and it failed without a text",
+        (false, false, false) => "times within 12 calls, and it brought no result",
     };
     if ignored {
         (reached.rule, reached.kind, reached.count) = (Rule::LoopExact, FindingKind::SystemError, row);

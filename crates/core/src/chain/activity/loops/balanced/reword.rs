@@ -52,6 +52,6 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let level = if count >= view.policy.loops.reword_threshold.get() { Level::Override } else { Level::Note };
     let mut reached = view.reached(Rule::LoopReword, level, count);
     (reached.key, reached.proof) = (tool, Basis::Entries(bits));
-    reached.words = "times a question was asked again in other words, and the answers brought little new";
+    reached.words = "times the question was asked again in other words, and the answers brought little new";
     Some(reached)
 }

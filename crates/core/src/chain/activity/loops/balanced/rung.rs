@@ -3,7 +3,7 @@
 use super::history::{History, PastCall};
 use super::streak::Start;
 use crate::chain::activity::Sign;
-use crate::chain::activity::loops::alarm::Candidate;
+use crate::chain::activity::loops::alarm::{About, Candidate};
 use crate::decision::{FindingKind, Level};
 use crate::label::Fingerprint;
 use crate::policy::Policy;
@@ -43,6 +43,15 @@ impl RuleView<'_> {
             Level::Stop => FindingKind::InfiniteLoop,
         };
         let start = Start { index: self.newest.index, spent: self.newest.spent };
-        Candidate { level, kind, rule, count, key: self.newest.pair, proof: Basis::Since(start), words: "" }
+        Candidate {
+            level,
+            kind,
+            rule,
+            count,
+            key: self.newest.pair,
+            proof: Basis::Since(start),
+            words: "",
+            about: About::Call,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
 use crate::chain::activity::Surroundings;
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::Action;
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -35,6 +36,6 @@ pub(super) fn judge(view: &RuleView<'_>, signed: &Signed) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopSignature, Level::Note, signed.row.count);
     (reached.key, reached.proof) = (signed.signature, Basis::Since(signed.row.start));
-    reached.words = "calls in a row with one signature";
+    (reached.words, reached.about) = ("calls in a row with one signature", About::Signature);
     Some(reached)
 }

@@ -3,6 +3,7 @@
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
 use crate::chain::activity::Surroundings;
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::Gain;
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -38,6 +39,6 @@ pub(super) fn judge(view: &RuleView<'_>, stale: &Stale) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopStale, Level::Note, row.count);
     (reached.key, reached.proof) = (Fingerprint::NONE, Basis::Since(row.start));
-    reached.words = "results in a row brought next to nothing new";
+    (reached.words, reached.about) = ("results in a row brought next to nothing new", About::Nothing);
     Some(reached)
 }

@@ -1,0 +1,146 @@
+//! A call and an error in one line, for people and agents to read: the thing itself, not its normalised signature.
+
+use super::arguments::Arguments;
+use super::json::Json;
+use super::normal::without_escapes;
+use super::relative::relative;
+use super::tools::ToolKind;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::format;
+use alloc::string::String;
+use tripwire_core::label::{Label, cut};
+
+/// The longest wording of a call: a line on a screen and a half.
+const CALL_BYTES_MAX: usize = 200;
+/// The longest value of one argument among several.
+const VALUE_BYTES_MAX: usize = 60;
+/// The longest wording of an error.
+const ERROR_BYTES_MAX: usize = 160;
+
+/// `pytest tests/unit/test_one.py`, `Read src/main.rs offset=40`, `click selector=#save`.
+pub(super) fn call(tool: &str, kind: ToolKind, arguments: &Arguments<'_>, root: Option<&str>) -> Label {
+    let text = match (kind, arguments.command()) {
+        (ToolKind::Shell, Some(command)) => command.trim().to_owned(),
+        (ToolKind::Shell, None)
+        | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) => {
+            format!("{tool} {}", listed(arguments))
+        }
+    };
+    line(&text, root, CALL_BYTES_MAX)
+}
+
+/// The line of an output that says what went wrong: the last one that speaks of an error, else the first with words in it.
+pub(super) fn error(output: &str, root: Option<&str>) -> Option<Label> {
+    /// Words by which programs announce what went wrong.
+    const SIGNS: [&str; 7] = ["error", "exception", "fail", "panic", "cannot", "not found", "denied"];
+    let plain = without_escapes(output);
+    let lines = || plain.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
+    let tells = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        SIGNS.iter().any(|sign| lower.contains(sign))
+    };
+    let chosen = lines().rfind(tells).or_else(|| lines().next())?;
+    Some(line(chosen, root, ERROR_BYTES_MAX))
+}
+
+/// The path first, then every other argument by its name.
+fn listed(arguments: &Arguments<'_>) -> String {
+    let Arguments::Json(Json::Object(fields)) = arguments else {
+        return match arguments {
+            Arguments::Plain(text) => text.clone().into_owned(),
+            Arguments::Json(json) => {
+                let mut out = String::new();
+                json.write(&mut out, ToOwned::to_owned);
+                out
+            }
+        };
+    };
+    let path = arguments.path();
+    let mut out = path.as_deref().unwrap_or_default().trim().to_owned();
+    for (name, value) in fields {
+        let Some(value) = short(value).filter(|value| Some(value.as_ref()) != path.as_deref()) else { continue };
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        let whole = value.trim();
+        let kept = cut(whole, VALUE_BYTES_MAX);
+        out.push_str(&format!("{name}={kept}{}", if kept.len() < whole.len() { "…" } else { "" }));
+    }
+    out
+}
+
+/// A value in one line, where it has one.
+fn short<'j>(value: &'j Json<'_>) -> Option<Cow<'j, str>> {
+    match value {
+        Json::Text(text) => Some(Cow::Borrowed(text)),
+        Json::Bare(bare) => Some(Cow::Borrowed(bare)),
+        Json::List(_) | Json::Object(_) => {
+            let mut out = String::new();
+            value.write(&mut out, ToOwned::to_owned);
+            Some(Cow::Owned(out))
+        }
+    }
+}
+
+/// One line of bounded length, with paths below the workspace as such.
+fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
+    // What is cut off later need not be read: a path of the workspace makes it shorter by at most its own length.
+    let head = cut(text, bytes.saturating_mul(4).saturating_add(root.map_or(0, str::len)));
+    let inside = match root {
+        Some(root) => relative(head, &[root]),
+        None => head.to_owned(),
+    };
+    let mut out = String::new();
+    for word in
+        inside.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty())
+    {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    let kept = cut(&out, bytes);
+    Label::cut(&if kept.len() < out.len() || head.len() < text.len() { format!("{kept}…") } else { out })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(tool: &str, args: &str) -> String {
+        call(tool, super::super::tools::kind(tool), &Arguments::read(args), Some("/home/u/ws")).as_str().to_owned()
+    }
+
+    #[test]
+    fn loop_4_a_call_is_named_with_its_arguments() {
+        for (tool, args, expected) in [
+            ("Bash", r#"{"command":"pytest tests/unit/test_one.py"}"#, "pytest tests/unit/test_one.py"),
+            ("shell", r#"{"command":["bash","-lc","cat /home/u/ws/a.txt"]}"#, "cat a.txt"),
+            ("Read", r#"{"file_path":"/home/u/ws/src/settings_main.py"}"#, "Read src/settings_main.py"),
+            ("Read", r#"{"file_path":"a.py","offset":40}"#, "Read a.py offset=40"),
+            ("search", r#"{"pattern":"needle"}"#, "search pattern=needle"),
+            ("click", r##"{"selector":"#save","at":[1,2]}"##, "click at=[1,2] selector=#save"),
+            ("Bash", "{\"command\":\"a\\n  b\"}", "a b"),
+            ("ping", "{}", "ping"),
+        ] {
+            assert_eq!(said(tool, args), expected);
+        }
+        assert!(said("Bash", &"x ".repeat(4_000)).len() <= CALL_BYTES_MAX + "…".len());
+        assert!(said("Write", &format!(r#"{{"file_path":"a","content":"{}"}}"#, "y".repeat(900))).ends_with("y…"));
+    }
+
+    #[test]
+    fn loop_4_an_error_is_named_by_the_line_that_tells_it() {
+        for (output, expected) in [
+            (
+                "Traceback (most recent call last):\n  File \"/home/u/ws/a.py\"\nModuleNotFoundError: No module named 'x'\n",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            ("\u{1b}[31merror\u{1b}[0m: expected `;`\n --> src/a.rs", "error: expected `;`"),
+            ("\n---\nnothing to say\nmore\n", "nothing to say"),
+        ] {
+            assert_eq!(error(output, Some("/home/u/ws")).unwrap().as_str(), expected);
+        }
+        assert_eq!(error("\n--\n", None), None);
+    }
+}
