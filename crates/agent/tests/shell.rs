@@ -123,8 +123,15 @@ mod linux {
                 role: Label::cut("developer"),
             };
             let action = decoded.action(&self.files);
-            let request =
-                Request { action, authority: Some(authority), floor: None, proposal: None, reserve_micro_usd: None };
+            let request = Request {
+                action,
+                authority: Some(authority),
+                floor: None,
+                proposal: None,
+                reserve_micro_usd: None,
+                agent_id: None,
+                starts_agent: None,
+            };
             let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
             let permit = Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap();
             let mut world = World::new(&self.files, &self.memory, &mut self.executor, self.limits);

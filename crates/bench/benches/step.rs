@@ -64,7 +64,15 @@ fn request(n: u64) -> Request {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    Request { action: action(n), authority: Some(authority), floor: None, proposal: None, reserve_micro_usd: None }
+    Request {
+        action: action(n),
+        authority: Some(authority),
+        floor: None,
+        proposal: None,
+        reserve_micro_usd: None,
+        agent_id: None,
+        starts_agent: None,
+    }
 }
 
 /// Makes the n-th input of a workload.

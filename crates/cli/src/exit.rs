@@ -59,7 +59,9 @@ impl Exit {
             StopReason::StoppedByPerson => Self::Stopped,
             StopReason::HardStop => Self::HardStop,
             // A stop of the chain with a system error is always the same call again after the override: a loop.
-            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Runaway => Self::Loop,
+            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Runaway | StopReason::Refusals => {
+                Self::Loop
+            }
             StopReason::WallClock => Self::Clock,
         }
     }
@@ -99,9 +101,16 @@ impl Exit {
             (false, None, Some(EnforcementError::WallClockTimeout(_) | EnforcementError::CycleTermination(_))) => {
                 Self::Clock
             }
-            (false, None, Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)) | None) => {
-                Self::Refused
-            }
+            (
+                false,
+                None,
+                Some(
+                    EnforcementError::PermissionDenied(_)
+                    | EnforcementError::ReviewGating(_)
+                    | EnforcementError::AgentLimit(_),
+                )
+                | None,
+            ) => Self::Refused,
         }
     }
 }

@@ -8,8 +8,13 @@ use tripwire_session::notify;
 
 /// Notifies a person: on stderr, and by the policy's command, for which the decision does not wait.
 pub(crate) fn notify(driver: &Driver, taken: &StepOutcome) {
+    notify_with(driver, taken, print::say);
+}
+
+/// The same for a caller that keeps what it has to say.
+pub(crate) fn notify_with(driver: &Driver, taken: &StepOutcome, say: impl Fn(&str)) {
     for notice in &taken.notices {
-        print::say(&format!("note: {notice}"));
+        say(&format!("note: {notice}"));
     }
     let command = driver.policy().notify.command.as_str();
     if command.trim().is_empty() {
@@ -27,7 +32,7 @@ pub(crate) fn notify(driver: &Driver, taken: &StepOutcome) {
                 .spawn()
         });
         if let Err(error) = started {
-            print::say(&format!("note: the command `{command}` could not be started: {error}"));
+            say(&format!("note: the command `{command}` could not be started: {error}"));
         }
     }
 }

@@ -77,8 +77,17 @@ pub(crate) fn say(text: &str) {
         Some(columns) => text.split('\n').flat_map(|line| terminal::hang(line, columns, 0)).collect(),
         None => vec![text],
     };
+    let mut stderr = io::stderr().lock();
+    // A client that shares the terminal may have switched off what makes a new line begin at the left edge.
+    let end = if terminal::is_raw(&stderr) { "\r\n" } else { "\n" };
     // A closed stderr must not end a run that writes good data.
-    drop(writeln!(io::stderr().lock(), "{}", lines.join("\n")));
+    drop(write!(stderr, "{}{end}", lines.join(end)));
+}
+
+/// Writes a line for a program to stderr: it is not broken, however narrow the terminal.
+pub(crate) fn say_whole(text: &str) {
+    // A closed stderr must not end a run that writes good data.
+    drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
 /// Opens a file, or standard input for `-`.

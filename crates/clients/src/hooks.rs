@@ -6,7 +6,9 @@
 
 pub mod alive;
 pub(crate) mod answer;
+mod calls;
 pub(crate) mod dialect;
+mod disk;
 pub(crate) mod event;
 mod figures;
 pub mod handler;
@@ -22,7 +24,7 @@ pub(crate) mod wire;
 pub use answer::{Answer, Turn};
 pub use dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 pub use event::{Agent, Event, Outcome, Repeat, Source, ToolCall};
-pub use hook_call::{HookCall, asks_to_go_on, broken, read, say};
+pub use hook_call::{HookCall, asks_to_go_on, broken, read, say, waits_out_pause};
 pub use reply::{HookError, Reply};
 pub use time_limit::{SECONDS_RECOMMENDED, SECONDS_VARIABLE, TimeLimit};
 pub use wire::HookInput;

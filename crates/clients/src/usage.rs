@@ -64,6 +64,19 @@ pub struct Figures {
 /// # Errors
 /// When the file cannot be read: then the figures have to be estimated, and never taken for nothing.
 pub fn read(client: Client, path: &Path, usage: &mut SessionUsage) -> io::Result<Option<Figures>> {
+    read_with(client, path, usage, |_| ())
+}
+
+/// As [`read()`], for a caller that wants to hear everything that is new in the record.
+///
+/// # Errors
+/// See [`read()`].
+pub fn read_with(
+    client: Client,
+    path: &Path,
+    usage: &mut SessionUsage,
+    mut hear: impl FnMut(&Item<'_>),
+) -> io::Result<Option<Figures>> {
     let mut position = TailPosition { offset: usage.offset, inside: usage.inside };
     let tail = tail::read(path, &mut position)?;
     (usage.offset, usage.inside) = (position.offset, position.inside);
@@ -72,7 +85,10 @@ pub fn read(client: Client, path: &Path, usage: &mut SessionUsage) -> io::Result
     let mut items = Vec::new();
     for line in tail.text.lines() {
         (dialect.read_line)(line, &mut items);
-        items.drain(..).for_each(|item| count.take(&item, line));
+        for item in items.drain(..) {
+            count.take(&item, line);
+            hear(&item);
+        }
     }
     if let Some(beginning) = tail.too_long.filter(|beginning| (dialect.may_be_answer)(beginning)) {
         count.unreadable(&beginning, position.offset);
@@ -108,6 +124,12 @@ pub fn estimate(input: &str, output: &str) -> Figures {
 }
 
 impl SessionUsage {
+    /// Whether nothing was read yet: what a first look finds may be of a time before the guard.
+    #[must_use]
+    pub const fn is_unread(&self) -> bool {
+        self.offset == 0
+    }
+
     /// The answer that asked for a call, as a text for the step's name; none if it was not read yet.
     #[must_use]
     pub fn answer_of(&self, call: &str) -> Option<String> {

@@ -19,6 +19,7 @@ mod view;
 pub use snapshot::SnapshotError;
 pub use view::ChainView;
 
+use self::activity::loops::RequestPlace;
 use self::activity::progress::Progress;
 use self::activity::{ActivityEngine, ActivityReading};
 use self::gate::{Permit, SafetyGate};
@@ -92,6 +93,11 @@ impl Chain {
         let intent = intent::decide(session, self.state.activity.mode(), turn.reading.suspicion);
         let permit = if let (What::Request(request), true) = (turn.what, safety.allowed) {
             request.floor.iter().for_each(|fact| self.state.gate.floor.spend(fact));
+            if request.starts_agent.is_some() {
+                self.state.gate.agents.will_start();
+            }
+            let place = RequestPlace { index: turn.place.index, spent: self.state.gate.money.spent() };
+            self.state.activity.loops.passed((&request.action, request.agent_id.as_ref()), place);
             Some(self.state.gate.permit(&self.policy, request, &turn))
         } else {
             None

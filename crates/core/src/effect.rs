@@ -141,6 +141,8 @@ pub enum StopReason {
     Runaway,
     /// The session's wall clock ran out.
     WallClock,
+    /// Too many calls were refused.
+    Refusals,
 }
 
 impl StopReason {
@@ -158,6 +160,9 @@ impl StopReason {
             Self::HardStop => "stopped; to go on, a person runs: tripwire resume --restart; health is too low",
             Self::Runaway => "stopped; to go on, a person runs: tripwire resume --restart; steps came ever faster",
             Self::WallClock => "stopped: the session's time is used up; begin a new session",
+            Self::Refusals => {
+                "stopped; to go on, a person runs: tripwire resume --restart; call after call was refused"
+            }
         }
     }
 
@@ -165,7 +170,7 @@ impl StopReason {
     #[must_use]
     pub const fn way_on(self) -> &'static str {
         match self {
-            Self::SystemError | Self::InfiniteLoop | Self::HardStop | Self::Runaway => {
+            Self::SystemError | Self::InfiniteLoop | Self::HardStop | Self::Runaway | Self::Refusals => {
                 "stopped; to go on, a person runs: tripwire resume --restart"
             }
             Self::StoppedByPerson | Self::WallClock => self.explain(),
@@ -182,6 +187,7 @@ impl StopReason {
             Self::HardStop => "stopped: health is too low",
             Self::Runaway => "stopped: steps came ever faster",
             Self::WallClock => "stopped: the session's time is used up",
+            Self::Refusals => "stopped: call after call was refused",
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::explain::{ExitClass, Explain};
 use crate::label::Label;
 use crate::rules::Rule;
 use crate::text::Reason;
+use crate::units::Count;
 use alloc::borrow::Cow;
 use alloc::string::ToString;
 use serde::Serialize;
@@ -30,6 +31,9 @@ pub enum EnforcementError {
     /// A premise of the guard broke.
     #[error(transparent)]
     GuardFailure(GuardFailureError),
+    /// The tree of agents has no place for another one.
+    #[error(transparent)]
+    AgentLimit(AgentLimitError),
 }
 
 /// An enforcement error part by part, with the same fields for every kind.
@@ -60,6 +64,7 @@ impl EnforcementError {
             Self::ReviewGating(_) => "ReviewGating",
             Self::CycleTermination(_) => "CycleTermination",
             Self::GuardFailure(_) => "GuardFailure",
+            Self::AgentLimit(_) => "AgentLimit",
         }
     }
 
@@ -85,6 +90,11 @@ impl EnforcementError {
             }
             Self::CycleTermination(CycleTerminationError::MaxSteps) => "start a new iteration".into(),
             Self::GuardFailure(error) => error.fix.to_string().into(),
+            Self::AgentLimit(error) => alloc::format!(
+                "go on without another sub-agent; a person may raise `{}` for the next session",
+                error.setting()
+            )
+            .into(),
         }
     }
 
@@ -97,7 +107,8 @@ impl EnforcementError {
             | Self::WallClockTimeout(_)
             | Self::ReviewGating(_)
             | Self::CycleTermination(_)
-            | Self::GuardFailure(_) => None,
+            | Self::GuardFailure(_)
+            | Self::AgentLimit(_) => None,
         };
         Explained {
             error: self.kind(),
@@ -122,6 +133,7 @@ impl Explain for EnforcementError {
             Self::GuardFailure(_) => ExitClass::DoesNotHold,
             Self::PermissionDenied(_)
             | Self::ReviewGating(_)
+            | Self::AgentLimit(_)
             | Self::WallClockTimeout(_)
             | Self::CycleTermination(CycleTerminationError::Stopped(_) | CycleTerminationError::MaxSteps) => {
                 ExitClass::Refused
@@ -154,8 +166,6 @@ pub enum Remedy {
     Trust,
     /// A person names the role among those that are authorized.
     Authorize,
-    /// Fewer sub-agents.
-    FewerAgents,
 }
 
 impl Remedy {
@@ -164,7 +174,6 @@ impl Remedy {
             Self::Role => alloc::format!("role `{role}` lacks `{permission}`"),
             Self::Person => alloc::format!("no agent may {permission}"),
             Self::Trust | Self::Authorize => alloc::format!("this operation is critical and needs {permission}"),
-            Self::FewerAgents => alloc::format!("sub-agent `{role}` lacks {permission}"),
         }
     }
 
@@ -180,7 +189,6 @@ impl Remedy {
             Self::Authorize => {
                 "ask the person to do it, or to name the role in `identity.authorized_roles` and start a new session"
             }
-            Self::FewerAgents => "do the work in this agent, or have a person raise the limit under `limits`",
         }
     }
 }
@@ -195,6 +203,31 @@ pub struct FloorHeldError {
     pub reason: Label,
     /// The rule about destructive commands that it breaks.
     pub rule: Label,
+}
+
+/// The tree of agents is as large as it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentLimitError {
+    /// Nested too deep.
+    #[error("no further sub-agent: they may nest {0} deep (limits.max_agent_depth); do the work without another one")]
+    Depth(Count),
+    /// Too many in all.
+    #[error(
+        "no further sub-agent: {0} were started, which is the limit (limits.max_agents); do the work without another one"
+    )]
+    Total(Count),
+}
+
+impl AgentLimitError {
+    /// The setting that says how many there may be.
+    #[must_use]
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::Depth(_) => "limits.max_agent_depth",
+            Self::Total(_) => "limits.max_agents",
+        }
+    }
 }
 
 /// A wall clock ran out.

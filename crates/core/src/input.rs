@@ -74,6 +74,21 @@ pub struct Request {
     /// The most this may cost, reserved before it is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve_micro_usd: Option<MicroUsd>,
+    /// The sub-agent that asks; none for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Label>,
+    /// The sub-agent that the call would start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_agent: Option<AgentStart>,
+}
+
+/// A call that starts a sub-agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentStart {
+    /// The sub-agent that asks; none for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Label>,
 }
 
 /// A command that would destroy what cannot be restored: found outside, held here (FLOOR-1).
@@ -419,6 +434,26 @@ pub struct PolicyDrift {
     pub key: Label,
     /// What the file says now.
     pub value: Label,
+    /// What the change means.
+    #[serde(default, skip_serializing_if = "DriftMeaning::is_default")]
+    pub meaning: DriftMeaning,
+}
+
+/// What a change on disk means for the session that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DriftMeaning {
+    /// The frozen value stays in force.
+    #[default]
+    NotApplied,
+    /// The agent's client reads the file by itself: it may obey something else now.
+    ObeyedByClient,
+}
+
+impl DriftMeaning {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A change of engines under the supervisor.

@@ -20,6 +20,8 @@ pub const TEMPO_RECENT: usize = 5;
 pub const TEMPO_BASELINE_MIN: u32 = 10;
 /// Outcomes that the error rate is taken over.
 pub const ERROR_RATE_EVENTS: u32 = 20;
+/// The longest window in which refusals are counted.
+pub const REFUSALS_WINDOW_MAX: u32 = 64;
 /// Workspace hashes that the convergence rule compares.
 pub const CONVERGENCE_ITERATIONS: u32 = 3;
 /// The sliding minute.
@@ -41,5 +43,6 @@ const _: () = {
     assert!(WINDOW_EVENTS >= CYCLE_PERIOD_MAX.saturating_mul(3), "three turns of the longest cycle fit the window");
     assert!(EVIDENCE_MAX <= WINDOW_EVENTS, "evidence is drawn from the window");
     assert!(LABEL_BYTES_MAX < STATE_BYTES_MAX, "one label cannot fill the state");
+    assert!(REFUSALS_WINDOW_MAX <= 64, "refusals are kept in one machine word");
     assert!(ERROR_RATE_EVENTS <= 64, "the error rate is kept in one machine word");
 };

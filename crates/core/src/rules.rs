@@ -63,6 +63,10 @@ pub enum Rule {
     LoopPaging,
     /// The advisor's answer.
     LoopAdvice,
+    /// Calls that bring no result.
+    LoopUnanswered,
+    /// Refusals in a row.
+    LoopRefusals,
     /// No progress.
     Progress,
     /// Dirty bits.
@@ -97,7 +101,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 44] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -125,6 +129,8 @@ impl Rule {
         Self::LoopStale,
         Self::LoopPaging,
         Self::LoopAdvice,
+        Self::LoopUnanswered,
+        Self::LoopRefusals,
         Self::Progress,
         Self::DirtyBits,
         Self::IterationCap,
@@ -173,6 +179,8 @@ impl Rule {
             Self::LoopStale => "LOOP-2.stale",
             Self::LoopPaging => "LOOP-2.paging",
             Self::LoopAdvice => "LOOP-4",
+            Self::LoopUnanswered => "LOOP-6",
+            Self::LoopRefusals => "LOOP-7",
             Self::Progress => "PROG-1",
             Self::DirtyBits => "DIRTY-1",
             Self::IterationCap => "ITER-1",

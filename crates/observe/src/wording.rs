@@ -22,7 +22,8 @@ pub(super) fn call(tool: &str, kind: ToolKind, arguments: &Arguments<'_>, root: 
     let text = match (kind, arguments.command()) {
         (ToolKind::Shell, Some(command)) => command.trim().to_owned(),
         (ToolKind::Shell, None)
-        | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) => {
+        | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) =>
+        {
             format!("{tool} {}", listed(arguments))
         }
     };

@@ -8,7 +8,7 @@ use crate::error::SpecError;
 use crate::interrupt::Interrupt;
 
 /// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
-pub const PROTECTED_NAMES: [&str; 11] = [
+pub const PROTECTED_NAMES: [&str; 14] = [
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",
@@ -20,6 +20,9 @@ pub const PROTECTED_NAMES: [&str; 11] = [
     ".mcp.json",
     ".vscode",
     "AGENTS.md",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "GEMINI.md",
 ];
 
 /// File names that are unreadable wherever they are in the workspace.

@@ -66,6 +66,9 @@ use tripwire_workspace::session::{self, SessionId};
 use turn::{AtLook, Taken};
 pub use turn::{ManifestReach, StepOutcome};
 
+/// Files of one person in a workspace that clients obey beside those that the policy lists.
+const LOCAL_FILES: [&str; 2] = ["CLAUDE.local.md", ".claude/settings.local.json"];
+
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
 pub struct Driver<S: Storage = Disk> {
@@ -405,6 +408,11 @@ impl<S: Storage> Driver<S> {
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
             state.seen.wrote_manifest(&manifest);
         }
+        let identity = &state.chain.policy().identity;
+        let lists = [&identity.prompt_files, &identity.tool_files, &identity.client_files];
+        let obeyed: Vec<String> =
+            lists.iter().flat_map(|list| list.iter()).chain(LOCAL_FILES).map(str::to_owned).collect();
+        state.seen.watch_obeyed(layout, obeyed.iter().map(String::as_str), now);
         state.seen.froze_policy(state.frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
         Ok(state.save(SessionDir { layout, session }, hash)?)

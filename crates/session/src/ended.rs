@@ -70,6 +70,7 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
         | StopReason::InfiniteLoop
         | StopReason::HardStop
         | StopReason::Runaway
+        | StopReason::Refusals
         | StopReason::WallClock => RESTART,
     };
     let how = reason.in_short().to_owned();

@@ -163,6 +163,8 @@ mod tests {
             floor: None,
             proposal: None,
             reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
         };
         let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
         Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap()

@@ -2,6 +2,7 @@
 //! keeps of each, and by the contents where the marks moved. Writing what was there already changes nothing.
 
 use ignore::WalkBuilder;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -45,7 +46,7 @@ const LOOK_BYTES_MAX: u64 = 64 << 20;
 const TIME_STEP_MS: u64 = 50;
 
 /// What moves when a file is written to: its number, its size, and the time of the last change, which no program can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct FileMark {
     inode: u64,
     size: u64,
@@ -66,7 +67,7 @@ impl FileMark {
 }
 
 /// One file at a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct FileSeen {
     mark: FileMark,
     settled: bool,
@@ -84,8 +85,24 @@ impl FileSeen {
     }
 }
 
+/// How much one look may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookLimits {
+    /// Beyond so many files and folders nothing is reported.
+    pub entries_max: usize,
+    /// The most that is read of files whose marks have moved.
+    pub bytes_max: u64,
+}
+
+impl LookLimits {
+    /// For a process that stays: looking must not cost more than most commands.
+    pub const SUPERVISOR: Self = Self { entries_max: ENTRIES_MAX, bytes_max: LOOK_BYTES_MAX };
+    /// For a hook, which a client waits for.
+    pub const HOOK: Self = Self { entries_max: 4_000, bytes_max: 4 << 20 };
+}
+
 /// The files of a tree that count as work, at one moment. A link is a file of its own and is not followed.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMarks {
     root: PathBuf,
     files: BTreeMap<PathBuf, FileSeen>,
@@ -95,16 +112,38 @@ impl FileMarks {
     /// Looks at a tree; nothing if it is too large.
     #[must_use]
     pub fn of(root: &Path) -> Option<Self> {
-        Self::look(root, None)
+        Self::look(root, None, LookLimits::SUPERVISOR)
+    }
+
+    /// Looks at a tree within these limits, after an earlier look at it where there was one.
+    #[must_use]
+    pub fn within(root: &Path, before: Option<&Self>, limits: LookLimits) -> Option<Self> {
+        Self::look(root, before, limits)
+    }
+
+    /// Looks at one file alone, whether it is there or not.
+    #[must_use]
+    pub fn of_file(root: &Path, path: &Path) -> Self {
+        let mut files = BTreeMap::new();
+        let whole = root.join(path);
+        if let Ok(meta) = whole.symlink_metadata()
+            && !meta.is_dir()
+        {
+            let mark = FileMark::of(&meta);
+            let contents = contents(&whole, &meta, &mut FILE_BYTES_MAX.clone());
+            let settled = mark.is_settled(clock::now().epoch_ms());
+            files.insert(path.to_owned(), FileSeen { mark, settled, contents });
+        }
+        Self { root: root.to_owned(), files }
     }
 
     /// Looks at the same tree again; what did not move since is not read a second time.
     #[must_use]
     pub fn again(&self) -> Option<Self> {
-        Self::look(&self.root, Some(self))
+        Self::look(&self.root, Some(self), LookLimits::SUPERVISOR)
     }
 
-    fn look(root: &Path, before: Option<&Self>) -> Option<Self> {
+    fn look(root: &Path, before: Option<&Self>, limits: LookLimits) -> Option<Self> {
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .ignore(false)
@@ -112,9 +151,9 @@ impl FileMarks {
             .parents(false)
             .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !PASSED_OVER.contains(&name)))
             .build();
-        let (mut files, mut bytes_left, now_ms) = (BTreeMap::new(), LOOK_BYTES_MAX, clock::now().epoch_ms());
+        let (mut files, mut bytes_left, now_ms) = (BTreeMap::new(), limits.bytes_max, clock::now().epoch_ms());
         for (index, entry) in walk.flatten().enumerate() {
-            if index > ENTRIES_MAX {
+            if index > limits.entries_max {
                 return None;
             }
             if entry.file_type().is_none_or(|kind| kind.is_dir()) {

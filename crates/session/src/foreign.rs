@@ -1,6 +1,8 @@
 //! Someone else's session and ours: one of ours for each (client, foreign session id), whichever process comes first.
 
 use crate::driver::{Driver, DriverError, Signing};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -97,6 +99,27 @@ impl Foreign<'_> {
         }
     }
 
+    /// What the hooks of this session measured of the disk before; nothing if there is no such look, or it cannot be read.
+    #[must_use]
+    pub fn disk_look<T: DeserializeOwned>(self, layout: &Layout) -> Option<T> {
+        let bytes = file::read_bounded(&self.disk_path(layout), DISK_LOOK_BYTES_MAX).ok()?;
+        postcard::from_bytes(&bytes).ok()
+    }
+
+    /// Keeps a look at the disk for the hook that hears of the call's end. Losing it means that nothing is measured.
+    pub fn keep_disk_look(self, layout: &Layout, look: &impl Serialize) {
+        match postcard::to_allocvec(look) {
+            Ok(bytes) if u64::try_from(bytes.len()).is_ok_and(|length| length <= DISK_LOOK_BYTES_MAX) => {
+                drop(file::write_in_place(&self.disk_path(layout), &bytes));
+            }
+            Ok(_) | Err(_) => drop(std::fs::remove_file(self.disk_path(layout))),
+        }
+    }
+
+    fn disk_path(self, layout: &Layout) -> PathBuf {
+        self.path(layout).with_extension("disk")
+    }
+
     /// The notes that the hooks of this session leave for each other, locked until they are dropped: hooks of parallel
     /// calls must not count the same tokens twice.
     ///
@@ -168,6 +191,8 @@ const NOTES_BYTES_USUAL: u64 = 16 * 1_024;
 /// The longest notes that are read back.
 const NOTES_BYTES_MAX: u64 = 256 * 1_024;
 
+/// The largest look at the disk that is kept.
+const DISK_LOOK_BYTES_MAX: u64 = 4 << 20;
 /// The largest observer that is read back.
 const OBSERVER_BYTES_MAX: u64 = 64 * 1_024;
 

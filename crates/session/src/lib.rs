@@ -12,6 +12,7 @@ pub mod memory;
 pub mod notify;
 pub mod replay;
 pub mod review;
+pub mod sources;
 pub mod staging;
 pub mod supervised;
 pub mod transcript;

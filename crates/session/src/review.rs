@@ -151,6 +151,8 @@ impl Gate {
             floor: None,
             proposal: Some(digest),
             reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
         };
         let taken = driver.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else {

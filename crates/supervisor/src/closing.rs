@@ -98,6 +98,7 @@ fn verify(context: &RunContext<'_>, ending: &mut Ending, deadline: Option<Instan
         env: &context.options.env,
         read_only: &context.read_only(&[]),
         hidden: &context.hidden(),
+        stderr: context.options.stderr,
         until: deadline,
     };
     let verified = verify::run(&bench, context.notifier.as_ref()).unwrap_or_else(|error| {

@@ -16,16 +16,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_clients::Homes;
 use tripwire_clients::hooks::TurnEnd;
-use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler};
+use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured};
 use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
 use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
-use tripwire_observe::{is_code, observe};
+use tripwire_observe::observe;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::file_marks::FileMarks;
+use tripwire_session::sources::{counts_as_code, is_source};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -152,7 +153,12 @@ impl Guard {
         {
             return Reply::default();
         }
-        let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now, changes: None };
+        let handler = HookHandler {
+            workspace: &self.workspace,
+            homes: &self.homes,
+            clock: clock::now,
+            changes: Measured::Given(None),
+        };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
             Err(error) => broken(&format!("{error}; {}", error.hint())),
@@ -221,7 +227,7 @@ impl Guard {
         if !matters {
             return Ok(());
         }
-        match self.changes(sources::is_source).and_then(sources::event) {
+        match self.changes(is_source).and_then(sources::event) {
             Some(event) => self.take(event).map(drop),
             None => Ok(()),
         }
@@ -240,13 +246,13 @@ impl Guard {
     fn changes_of(&self, call: &HookCall) -> Option<DiskChanges> {
         let Event::Done(tool, _) = &call.event else { return None };
         let flags = observe(&tool.raw()).flags;
-        let writes = flags.has(Flag::Edit) || flags.has(Flag::Change);
-        self.changes(|path| if writes { is_code(path) } else { sources::is_source(path) })
+        self.changes(|path| counts_as_code(flags, path))
     }
 
     fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
         let changes = self.changes_of(call);
         self.with_engine(|driver| {
+            let changes = Measured::Given(changes);
             let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now, changes };
             let handled = handler.handle(call, driver, attempt)?;
             for taken in &handled.taken {
@@ -368,6 +374,11 @@ impl Guard {
     /// Writes the report of a run that ends here for a person to look at.
     pub(crate) fn report_blocker(&self, reason: &str) -> Result<(), DriverError> {
         self.with_engine(|driver| driver.report_blocker(reason, clock::now()))
+    }
+
+    /// Writes the frozen replay of the run as it stands.
+    pub(crate) fn freeze(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.freeze_in_passing())
     }
 
     /// Writes the briefing for a fresh worker.

@@ -28,7 +28,7 @@ mod worker;
 
 pub use ending::Ending;
 pub use error::RunError;
-pub use options::{Notifier, Output, Presence, RunOptions, WatchLimits};
+pub use options::{Notifier, Output, Presence, RunOptions, StderrUse, WatchLimits};
 pub use report::{EngineSwitch, Proof, RunReport};
 pub use verify::Verified;
 

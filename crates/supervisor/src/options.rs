@@ -24,6 +24,15 @@ pub enum Output {
     Kept,
 }
 
+/// Who has our standard error beside the client, whose own words pass untouched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StderrUse {
+    /// The test command writes to it as well.
+    Shared,
+    /// Only the report is written to it; the test command's last words are in the report.
+    ReportOnly,
+}
+
 /// What a person asks for.
 #[derive(Debug)]
 pub struct RunOptions {
@@ -59,6 +68,8 @@ pub struct RunOptions {
     pub output: Output,
     /// Who leaves reports for people; a worker's run leaves them to the loop that sent it.
     pub reporting: Reporting,
+    /// Who has our standard error.
+    pub stderr: StderrUse,
     /// Who signs the journal.
     pub signing: Option<Signing>,
     /// How long the supervisor waits for signs of life.

@@ -270,6 +270,9 @@ impl<'a> RunLoop<'a> {
         if self.receipt.survivors > 0 {
             ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
         }
+        if let Err(error) = self.context.guard.freeze() {
+            self.context.notifier.say(&format!("note: the frozen replay is not written: {error}"));
+        }
         self.context.guard.close();
         let broken = if let Ending::GuardBroken(why) = &ending { Some(why.clone()) } else { None };
         self.record.end = Some(RunEnd { at: Some(clock::now()), how: ending.words(), broken, receipt: self.receipt });

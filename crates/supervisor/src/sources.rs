@@ -8,17 +8,6 @@ use tripwire_core::chain::event::{Action, AgentEvent, DiskChanges, Flag, Flags, 
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 
-/// Endings of source files.
-const ENDINGS: [&str; 48] = [
-    "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "go", "c", "h", "cc", "cpp", "cxx", "hpp", "hh",
-    "java", "kt", "kts", "scala", "rb", "php", "cs", "fs", "swift", "m", "mm", "sh", "bash", "zsh", "pl", "pm", "lua",
-    "r", "jl", "ex", "exs", "erl", "hs", "ml", "sql", "vue", "svelte", "zig", "nim", "dart",
-];
-
-/// Names of files that build or describe a project.
-const NAMES: [&str; 8] =
-    ["Makefile", "makefile", "Dockerfile", "CMakeLists.txt", "Cargo.toml", "package.json", "pyproject.toml", "go.mod"];
-
 /// The fact that sources changed; nothing if none did.
 pub(crate) fn event(changes: DiskChanges) -> Option<What> {
     let target = changes.code.first()?;
@@ -37,18 +26,12 @@ pub(crate) fn event(changes: DiskChanges) -> Option<What> {
     }))
 }
 
-/// Whether a file below the workspace looks like source, by its name.
-pub(crate) fn is_source(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    NAMES.contains(&name) || ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
     use tripwire_session::file_marks::FileMarks;
+    use tripwire_session::sources::is_source;
 
     fn changed(before: &FileMarks) -> Option<Label> {
         before.changes_until(&before.again().unwrap(), is_source).code.first().cloned()

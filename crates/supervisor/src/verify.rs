@@ -1,6 +1,7 @@
 //! The person's own test command, run by us at the end: an observed fact that no agent can talk its way around.
 
-use crate::options::Notifier;
+use crate::options::{Notifier, StderrUse};
+use crate::output_tap::StderrTail;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -42,6 +43,8 @@ pub(crate) struct TestBench<'a> {
     pub(crate) read_only: &'a [PathBuf],
     /// What its processes are not to see: they run code that the agent wrote.
     pub(crate) hidden: &'a [PathBuf],
+    /// Who has our standard error.
+    pub(crate) stderr: StderrUse,
     /// Until when.
     pub(crate) until: Option<Instant>,
 }
@@ -50,12 +53,19 @@ pub(crate) struct TestBench<'a> {
 pub(crate) fn run(bench: &TestBench<'_>, notifier: &dyn Notifier) -> Result<Verified, TreeError> {
     notifier.say(&format!("tripwire: verifies with `{}`", bench.command));
     let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
-    let out = io::stderr().as_fd().try_clone_to_owned().map_err(start)?;
+    let (mut said, mut out) = (None, TreeStdio::Fd(io::stderr().as_fd().try_clone_to_owned().map_err(start)?));
+    let mut errors = TreeStdio::Inherit;
+    if bench.stderr == StderrUse::ReportOnly {
+        let (reader, writer) = io::pipe().map_err(start)?;
+        errors = TreeStdio::Fd(writer.try_clone().map_err(start)?.into());
+        out = TreeStdio::Fd(writer.into());
+        said = Some(StderrTail::start(reader).map_err(start)?);
+    }
     let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let spec = TreeSpec::new(["sh", "-c", bench.command]).cwd(bench.cwd).env(env);
     let spec = bench.read_only.iter().fold(spec, |spec, path| spec.read_only(path));
     let spec = bench.hidden.iter().fold(spec, |spec, folder| spec.hidden(folder));
-    let mut tree = spec.stdio(TreeStdio::Null, TreeStdio::Fd(out), TreeStdio::Inherit).start()?;
+    let mut tree = spec.stdio(TreeStdio::Null, out, errors).start()?;
     let until = bench.until.unwrap_or_else(|| Instant::now() + TIME_MAX);
     let exit = loop {
         match tree.wait(LOOK_EVERY)? {
@@ -65,6 +75,9 @@ pub(crate) fn run(bench: &TestBench<'_>, notifier: &dyn Notifier) -> Result<Veri
         }
     };
     tree.kill();
+    if let Some(last) = said.and_then(StderrTail::last_line) {
+        notifier.say(&format!("`{}`: {last}", bench.command));
+    }
     Ok(match exit {
         Some(TreeExit::Exited(0)) => Verified::Passed,
         Some(TreeExit::Exited(code)) => Verified::Failed(code),

@@ -244,7 +244,11 @@ fn patience(client: Client, over: &WorkerEnd, pulse: &Pulse) -> Duration {
 const fn is_patient(over: &WorkerEnd) -> bool {
     match over {
         WorkerEnd::Stopped(reason) => match reason {
-            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => true,
+            StopReason::SystemError
+            | StopReason::InfiniteLoop
+            | StopReason::HardStop
+            | StopReason::Runaway
+            | StopReason::Refusals => true,
             StopReason::StoppedByPerson | StopReason::WallClock => false,
         },
         WorkerEnd::Held(_) => true,

@@ -92,19 +92,24 @@ impl Worker {
         let own = self.command.get(self.program.arguments..).unwrap_or_default();
         let own: Vec<String> = own.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (mut output, mut stderr) = (None, None);
+        let setup = |error| RunError::Setup { what: "make a pipe", error };
+        let mut errors = TreeStdio::Inherit;
+        if options.output == Output::Kept {
+            let (complaints, writer) = std::io::pipe().map_err(setup)?;
+            stderr = Some(StderrTail::start(complaints).map_err(setup)?);
+            errors = TreeStdio::Fd(writer.into());
+        }
+        let input = match options.output {
+            Output::Passed => TreeStdio::Inherit,
+            Output::Kept => TreeStdio::Null,
+        };
         let tells_end = || (client.adapter().launch.output_tells_end)(&own) && !std::io::stdout().is_terminal();
         if options.output == Output::Kept || tells_end() {
-            let setup = |error| RunError::Setup { what: "make a pipe", error };
             let (reader, writer) = std::io::pipe().map_err(setup)?;
             output = Some(OutputTap::start(client, reader, options.output).map_err(setup)?);
-            spec = match options.output {
-                Output::Passed => spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit),
-                Output::Kept => {
-                    let (complaints, errors) = std::io::pipe().map_err(setup)?;
-                    stderr = Some(StderrTail::start(complaints).map_err(setup)?);
-                    spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Fd(errors.into()))
-                }
-            };
+            spec = spec.stdio(input, TreeStdio::Fd(writer.into()), errors);
+        } else {
+            spec = spec.stdio(input, TreeStdio::Inherit, errors);
         }
         let root = options.workspace.root();
         let no_hook = NoHookDiagnosis::note(self.program, &self.command, root, &options.homes, clock::now());

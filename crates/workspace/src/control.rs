@@ -9,6 +9,7 @@ mod fact;
 mod mark;
 pub mod order;
 mod policy;
+mod watched;
 
 pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 
@@ -43,12 +44,19 @@ pub struct Seen {
     refused: Option<String>,
     /// The policy file: the digest that was frozen, the mark and the digest that were seen last.
     policy: policy::SeenPolicy,
+    /// Files that the agent's client obeys.
+    obeyed: Vec<watched::WatchedFile>,
 }
 
 impl Seen {
     /// Notes the policy file that the session froze, which every later look is compared with.
     pub fn froze_policy(&mut self, digest: Option<Digest>) {
         self.policy = policy::SeenPolicy::frozen(digest);
+    }
+
+    /// Notes the files that the agent's client obeys, as paths below the workspace: a change of one is reported.
+    pub fn watch_obeyed<'a>(&mut self, layout: &Layout, names: impl Iterator<Item = &'a str>, now: WallClock) {
+        self.obeyed = layout.workspace().map(|root| watched::begin(root, names, now)).unwrap_or_default();
     }
 
     /// Whether a control file was there at the last look.
@@ -192,6 +200,9 @@ pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock)
     seen.looked = true;
     look_at_manifest(layout, now, &mut seen, &mut facts)?;
     policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
+    if let Some(root) = layout.workspace() {
+        watched::look(root, &mut seen.obeyed, now, &mut facts);
+    }
     Ok(Look { facts, seen })
 }
 

@@ -88,7 +88,15 @@ impl Facts<'_> {
             None => (observe(&raw).action, None),
         };
         let action = Action { turn_id: Some(self.turn_id()), ..action };
-        Request { action, authority, floor: reading.floor, proposal: None, reserve_micro_usd: None }
+        Request {
+            action,
+            authority,
+            floor: reading.floor,
+            proposal: None,
+            reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
+        }
     }
 
     /// What a call would run, and what it would destroy beyond recall.
@@ -136,7 +144,15 @@ impl Facts<'_> {
         }
         let action = Action { tool: Label::cut(tool), turn_id: Some(self.turn_id()), ..Action::default() };
         let authority = Some(self.authority_of(&needs, None));
-        Request { action, authority, floor: None, proposal, reserve_micro_usd: None }
+        Request {
+            action,
+            authority,
+            floor: None,
+            proposal,
+            reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
+        }
     }
 
     /// The model's turn: what it used, what it cost, how full its window is.

@@ -1,7 +1,7 @@
 //! How wide the person's terminal is, and lines that fit it: a line that the terminal breaks by itself can neither be read
 //! at a glance nor be rewritten in place.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
 
 /// Columns of a terminal that does not say how wide it is.
@@ -81,6 +81,52 @@ impl SavedTerminal {
     pub(crate) fn save() -> Self {
         Self(rustix::termios::tcgetattr(std::io::stdin()).ok())
     }
+}
+
+impl SavedTerminal {
+    /// Puts the terminal back into the state in which a shell expects it, before anything is written to it: a client that was
+    /// ended has had no chance to leave its screen.
+    pub(crate) fn restore(self) {
+        if self.0.is_some()
+            && let Some(mut terminal) = open_terminal()
+        {
+            // What cannot be written to a terminal cannot be read from it either.
+            drop(terminal.write_all(LEAVE_FULL_SCREEN).and_then(|()| terminal.flush()));
+        }
+    }
+}
+
+/// Our own stream that a person's terminal shows; none for a pipe, or a terminal that knows no sequences.
+fn open_terminal() -> Option<Box<dyn io::Write>> {
+    if std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb") {
+        return None;
+    }
+    if io::stdout().is_terminal() {
+        Some(Box::new(io::stdout()))
+    } else if io::stderr().is_terminal() {
+        Some(Box::new(io::stderr()))
+    } else {
+        None
+    }
+}
+
+/// Undoes what full-screen programs set. Leaving the other screen also moves the cursor to where it was last saved, so it is
+/// saved first: a client that stays on the main screen leaves it where it is.
+const LEAVE_FULL_SCREEN: &[u8] = concat!(
+    "\x1b7\x1b[?1049l",                                                   // the main screen
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l", // no reports of the mouse
+    "\x1b[?1004l\x1b[?2004l\x1b[?2026l", // no reports of focus, plain paste, no held frame
+    "\x1b[<u\x1b[>4m\x1b[?1l\x1b>",      // keys as they were
+    "\x1b[?7h\x1b[0m\x1b[?25h",          // wrapped lines, plain letters, a cursor
+    "\r\n",
+)
+.as_bytes();
+
+/// Whether a terminal writes lines as they are, so that each of them must return to the left edge by itself.
+pub(crate) fn is_raw(of: impl AsFd) -> bool {
+    use rustix::termios::OutputModes;
+    rustix::termios::tcgetattr(of)
+        .is_ok_and(|settings| !settings.output_modes.contains(OutputModes::OPOST | OutputModes::ONLCR))
 }
 
 impl Drop for SavedTerminal {

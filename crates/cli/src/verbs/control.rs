@@ -1,5 +1,8 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
 
+mod receipts;
+
+use self::receipts::RunningSessions;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
@@ -9,7 +12,6 @@ use crate::print::{Form, Out, money};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use std::time::{Duration, Instant};
 use tripwire_core::chain::ChainView;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::{HoldReason, StopReason};
@@ -18,7 +20,7 @@ use tripwire_core::units::MicroUsd;
 use tripwire_fs::file::Removed;
 use tripwire_session::driver::{Driver, RemovedBy};
 use tripwire_session::ended::{self, Ended};
-use tripwire_session::supervised::{self, StopReceipt, Supervisor, Waited};
+use tripwire_session::supervised::StopReceipt;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::account;
 use tripwire_workspace::clock;
@@ -26,7 +28,6 @@ use tripwire_workspace::control::ControlFile;
 use tripwire_workspace::control::order::{Given, Note, Order};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::Report as File;
-use tripwire_workspace::loop_lock::LoopLock;
 use tripwire_workspace::session::SessionId;
 
 /// Stop every session of the workspace, and let no new one begin.
@@ -127,7 +128,8 @@ impl ReportName {
 
 /// Runs `tripwire stop`.
 pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
-    let before = run_by(&args.order.which)?;
+    let workspace = args.order.which.place.open()?;
+    let running = RunningSessions::find(workspace.layout())?;
     let (given, after) = order(&args.order, Order::Stop)?;
     let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
     let mut said = ControlReport::new("stop", after.session());
@@ -135,89 +137,13 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
         Given::Now => "all sessions of this workspace are stopped (`.geometry/STOP`); new ones are blocked until `tripwire resume`",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
     });
-    holds &= receipt(&args.order.which, before, &after, &mut said)?;
+    holds &= running.wait(workspace.layout(), after.driver.as_ref().map(Driver::session), &mut said)?;
     said.journaled(&after);
     said.next("tripwire resume");
     said.json = args.order.json;
     said.print()?;
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
-
-/// Who runs a session before it gets the order to stop: it may be over before the next look.
-#[derive(Debug, Clone, Copy)]
-struct RunBy {
-    supervisor: Supervisor,
-    own_loop: bool,
-}
-
-fn run_by(which: &Which) -> Result<RunBy, Problem> {
-    let workspace = which.place.open()?;
-    let layout = workspace.layout();
-    let Some(session) = which.find_if_any(layout)? else {
-        return Ok(RunBy { supervisor: Supervisor::Gone, own_loop: false });
-    };
-    let supervisor = supervised::look(layout, &session)?.map_or(Supervisor::Gone, |seen| seen.supervisor);
-    Ok(RunBy { supervisor, own_loop: LoopLock::is_held(layout, &session) })
-}
-
-/// Waits for our own loop to leave, and says whether it has.
-fn is_loop_over(layout: &Layout, session: &SessionId) -> bool {
-    let until = Instant::now() + RECEIPT_WITHIN;
-    while LoopLock::is_held(layout, session) {
-        if Instant::now() >= until {
-            return false;
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-    true
-}
-
-/// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
-fn receipt(which: &Which, before: RunBy, after: &After, said: &mut ControlReport) -> Result<bool, Problem> {
-    let workspace = which.place.open()?;
-    let session = after.driver.as_ref().map(Driver::session);
-    let waited = match session {
-        Some(session) => supervised::wait(workspace.layout(), session, before.supervisor, RECEIPT_WITHIN)?,
-        None => Waited::NotSupervised,
-    };
-    Ok(match waited {
-        Waited::NotSupervised if before.own_loop => {
-            let ended = session.is_none_or(|session| is_loop_over(workspace.layout(), session));
-            said.say(match ended {
-                true => "our own loop is ended, and the command that it ran with it",
-                false => "our own loop has not ended yet: see `tripwire status`",
-            });
-            ended
-        }
-        Waited::NotSupervised => {
-            said.say(
-                "no supervised process: a client that runs on its own is refused at its next step, and not killed",
-            );
-            true
-        }
-        Waited::Ended(end) => {
-            let receipt = end.receipt;
-            let (ended, survivors) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
-            said.say(&format!("receipt: {ended} ended, {survivors}, {} ms", receipt.took_ms));
-            said.receipt = Some(receipt);
-            said.say("that run cannot be resumed; `tripwire resume` lifts the stop, so that a new one may begin");
-            receipt.survivors == 0
-        }
-        Waited::Lost => {
-            said.say("the supervisor went away without a receipt; its client's processes went with it");
-            false
-        }
-        Waited::Late => {
-            said.say("no receipt came: the supervised client may still run");
-            false
-        }
-    })
-}
-
-/// How long a supervisor may take to end its client.
-const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
-/// The time between two looks at a loop that is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs `tripwire pause`.
 pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
@@ -447,13 +373,13 @@ struct ControlReport {
     session: Option<String>,
     lines: Vec<String>,
     next: Option<String>,
-    receipt: Option<StopReceipt>,
+    receipts: Vec<(String, StopReceipt)>,
     json: bool,
 }
 
 impl ControlReport {
     const fn new(verb: &'static str, session: Option<String>) -> Self {
-        Self { verb, session, lines: Vec::new(), next: None, receipt: None, json: false }
+        Self { verb, session, lines: Vec::new(), next: None, receipts: Vec::new(), json: false }
     }
 
     fn say(&mut self, line: &str) {
@@ -475,11 +401,12 @@ impl ControlReport {
 
     fn print(&self) -> Result<(), Problem> {
         let mut out = Out::lock();
-        let Self { verb, session, lines, next, receipt, json: _ } = self;
+        let Self { verb, session, lines, next, receipts, json: _ } = self;
         if self.json {
             let mut object = json!({"verb": verb, "session": session, "done": lines, "next": next});
-            if let Some(receipt) = receipt {
+            if let Some(receipt) = receipts::total(receipts) {
                 object["receipt"] = json!(receipt);
+                object["receipts"] = receipts::listed(receipts);
             }
             out.line(&object.to_string())?;
         } else {

@@ -9,8 +9,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
-use tripwire_clients::hooks::handler::{Attempt, HookHandler};
-use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured};
+use tripwire_clients::hooks::{self, Event, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
+use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
@@ -29,7 +30,8 @@ use tripwire_workspace::session::SessionId;
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
 /// Calls, prompts and ends of a turn are decided; results are taken in; sub-agents and compactions count for their session;
-/// anything else passes. While `.geometry/PAUSE` or `.geometry/STOP` exists every call is refused. Whatever breaks inside
+/// anything else passes. While `.geometry/STOP` exists every call is refused; while `.geometry/PAUSE` exists it waits for as long as the
+/// client waits for its hook, and is then refused. Whatever breaks inside
 /// is a refusal, unless the policy says `on_guard_failure: allow`. Under `tripwire run` the supervisor answers.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
@@ -150,7 +152,7 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
-    let handler = HookHandler { workspace, homes: &homes, clock: clock::now, changes: None };
+    let handler = HookHandler { workspace, homes: &homes, clock: clock::now, changes: Measured::ByHooks };
     let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
     // Nothing confines the agent here: its calls can write the manifest.
     let mut driver = driver.with_reach(ManifestReach::Open);
@@ -163,11 +165,49 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
+            None if hooks::waits_out_pause(call, &handled.reply) && is_paused(&driver) => {
+                if let Some(reply) = wait_out_pause(call, &mut driver, until, handled.reply)? {
+                    return Ok(reply);
+                }
+            }
             None => return Ok(handled.reply),
         }
         attempt = Attempt::Again;
     }
 }
+
+/// Waits while a person keeps the session paused, with nothing locked. Nothing to say means: it is over, ask again.
+///
+/// A call that is refused at once costs a model request each time, so the answer comes only when the client would not wait
+/// any longer, and then it ends the turn. A result was taken in already: after the pause it stands.
+fn wait_out_pause(
+    call: &HookCall,
+    driver: &mut Driver,
+    until: Instant,
+    refusal: Reply,
+) -> Result<Option<Reply>, DriverError> {
+    let is_result = matches!(call.event, Event::Done(..));
+    while Instant::now() < until {
+        std::thread::sleep(LOOK_AGAIN);
+        if !driver.has_news(clock::now())? {
+            driver.refresh()?;
+            if is_paused(driver) {
+                continue;
+            }
+        }
+        return Ok(is_result.then(Reply::default));
+    }
+    // Where no answer ends a turn, a refusal would only take the place of the result.
+    let ends = call.client.adapter().hooks.turn_end == TurnEnd::ByAnswer;
+    Ok(Some(if is_result && !ends { Reply::default() } else { refusal }))
+}
+
+fn is_paused(driver: &Driver) -> bool {
+    driver.view().held == Some(HoldReason::Paused) && driver.view().stopped.is_none()
+}
+
+/// How often a hook that waits for a person looks whether it may go on.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The session that the supervisor named, else the one that belongs to the client's.
 fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {

@@ -12,10 +12,12 @@ use crate::workspace::{self, Where};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
-use tripwire_supervisor::{self as supervisor, Notifier, Output, Presence, RunError, RunOptions, WatchLimits};
+use tripwire_supervisor::{
+    self as supervisor, Notifier, Output, Presence, RunError, RunOptions, StderrUse, WatchLimits,
+};
 use tripwire_workspace::clock;
 
 /// Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed.
@@ -63,11 +65,20 @@ pub(crate) struct RunArgs {
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let options = options(args)?;
-    let _terminal = terminal::SavedTerminal::save();
-    let report = supervisor::run(&options, Arc::new(TerminalNotifier))?;
+    let terminal = terminal::SavedTerminal::save();
+    let notes = Arc::new(KeptNotes::default());
+    let notifier: Arc<dyn Notifier> =
+        if args.json { Arc::<KeptNotes>::clone(&notes) } else { Arc::new(TerminalNotifier) };
+    let report = supervisor::run(&options, notifier)?;
+    // The report is read on the person's own screen, each line from the left edge.
+    if report::ended_by_guard(&report.ending) {
+        terminal.restore();
+    } else {
+        drop(terminal);
+    }
     let exit = report::exit_of(&report);
     if args.json {
-        print::say(&report::json(&report, exit));
+        print::say_whole(&report::json(&report, exit, &notes.taken()));
     } else {
         let lines = terminal::fit(report::lines(&report, exit), terminal::columns_of_talk());
         lines.iter().for_each(|line| print::say(line));
@@ -99,6 +110,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         verify: args.verify.clone(),
         fallbacks: args.engine_fallback.iter().map(words).collect(),
         output: Output::Passed,
+        stderr: if args.json { StderrUse::ReportOnly } else { StderrUse::Shared },
         presence: if person { Presence::Terminal } else { Presence::Headless },
         reporting: Reporting::Own,
         signing: workspace::signing(&workspace),
@@ -128,6 +140,32 @@ fn settings(args: &RunArgs) -> Result<Vec<(String, String)>, Problem> {
         set("profile", profile.clone());
     }
     Ok(settings)
+}
+
+/// Keeps what is said during a run whose standard error is the report alone.
+#[derive(Debug, Default)]
+struct KeptNotes(Mutex<Vec<String>>);
+
+impl KeptNotes {
+    /// The newest lines that are kept.
+    const LINES_MAX: usize = 200;
+
+    fn taken(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Notifier for KeptNotes {
+    fn say(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(line.to_owned());
+        let surplus = lines.len().saturating_sub(Self::LINES_MAX);
+        lines.drain(..surplus);
+    }
+
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
+        crate::notify::notify_with(driver, taken, |line| self.say(line));
+    }
 }
 
 /// The person's ear.

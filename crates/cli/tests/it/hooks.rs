@@ -1,6 +1,7 @@
 //! `tripwire hook` through the binary, with inputs in the clients' forms, and `tripwire statusline`.
 
 mod agents;
+mod agreement;
 mod attacks;
 mod broken;
 mod claude;
@@ -10,5 +11,6 @@ mod figures;
 pub(crate) mod fixture;
 mod reach;
 mod recovery;
+mod refusals;
 mod statusline;
 mod supervised;

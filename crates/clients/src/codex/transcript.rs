@@ -320,8 +320,17 @@ fn output(result: &RawResult<'_>) -> Option<ToolOutput> {
             let failed = frame.lines().find_map(exit_code).map(|code| code != 0);
             ToolOutput { text: own.to_owned(), failed }
         }
-        Some(_) | None => ToolOutput { text, failed: None },
+        Some(_) | None => {
+            let failed = is_refusal(&text).then_some(true);
+            ToolOutput { text, failed }
+        }
     })
+}
+
+/// Whether a result without the client's frame says that the command was not run.
+fn is_refusal(text: &str) -> bool {
+    let beginnings = ["exec_command failed", "shell failed", "blocked by ", "Command blocked by "];
+    beginnings.iter().any(|beginning| text.starts_with(beginning)) || text.contains("rejected by user")
 }
 
 fn exit_code(line: &str) -> Option<i64> {

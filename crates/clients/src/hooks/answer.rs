@@ -50,7 +50,11 @@ pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<Strin
     match event {
         Event::Asked(_) => match decisions.iter().rev().find(|decision| refuses_a_call(decision, last)) {
             Some(decision) => refuse(decision),
-            None => Answer::Pass,
+            // A call that the client denied has no result in whose place the constraint could be.
+            None => match decisions.iter().rev().find_map(|decision| override_in(decision)) {
+                Some(given) => Answer::Tell(override_text(given)),
+                None => Answer::Pass,
+            },
         },
         Event::ModelAsked { .. } | Event::Prompt if is_refused(last) => refuse(last),
         Event::AgentStarted if !last.safety.allowed && last.safety.rule == Rule::GateAgents => refuse(last),
@@ -103,12 +107,25 @@ fn refuse(decision: &Decision) -> Answer {
     Answer::Refuse { reason, turn: turn_of(decision) }
 }
 
-/// Whether the turn is to end: always when only a person, or a new prompt, can change the answer. A pause is lifted while
-/// the agent waits, and a permission that is missing for one thing is not missing for the next.
-fn turn_of(decision: &Decision) -> Turn {
+/// The same in a session that is held: whatever is refused there, the turn ends, because nothing else would pass either.
+pub(super) fn in_held_session(answer: Answer, held: &str) -> Answer {
+    match answer {
+        Answer::Refuse { reason, turn: Turn::GoesOn } => {
+            Answer::Refuse { reason: format!("{reason}; {held}"), turn: Turn::Ends }
+        }
+        Answer::Refuse { turn: Turn::Ends, .. }
+        | Answer::Pass
+        | Answer::Tell(_)
+        | Answer::Override { .. }
+        | Answer::SendBack(_) => answer,
+    }
+}
+
+/// Whether the turn is to end: always when only a person, or a new prompt, can change the answer. A permission that is missing
+/// for one thing is not missing for the next.
+pub(super) fn turn_of(decision: &Decision) -> Turn {
     match &decision.safety.error {
         Some(EnforcementError::CycleTermination(error)) => match error {
-            CycleTerminationError::Held(HoldReason::Paused) => Turn::GoesOn,
             CycleTerminationError::Held(
                 HoldReason::Loop
                 | HoldReason::NoProgress
@@ -119,14 +136,18 @@ fn turn_of(decision: &Decision) -> Turn {
                 | HoldReason::GuardFailure
                 | HoldReason::UnreadBlocker
                 | HoldReason::UnreadCheckpoint
-                | HoldReason::Converged,
+                | HoldReason::Converged
+                | HoldReason::Paused,
             )
             | CycleTerminationError::Stopped(_)
             | CycleTerminationError::MaxSteps => Turn::Ends,
         },
         Some(EnforcementError::WallClockTimeout(_) | EnforcementError::GuardFailure(_)) => Turn::Ends,
         Some(
-            EnforcementError::PermissionDenied(_) | EnforcementError::FloorHeld(_) | EnforcementError::ReviewGating(_),
+            EnforcementError::PermissionDenied(_)
+            | EnforcementError::FloorHeld(_)
+            | EnforcementError::ReviewGating(_)
+            | EnforcementError::AgentLimit(_),
         ) => Turn::GoesOn,
         None if decision.safety.veto_reason == Some(SafetyVeto::HealthDegraded) => Turn::Ends,
         None => Turn::GoesOn,

@@ -1,5 +1,6 @@
 //! The tokens, the context and the money behind a client's event, as events of their own.
 
+use super::calls::DeniedCall;
 use super::dialect::StepSource;
 use super::event::Event;
 use super::hook_call::HookCall;
@@ -12,14 +13,34 @@ use tripwire_core::label::Label;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Tokens;
 
+/// What is new in the transcripts.
+#[derive(Debug, Default)]
+pub(super) struct TranscriptNews {
+    /// Tokens, context and money.
+    pub(super) events: Vec<What>,
+    /// Calls that brought no result to their hook, each with the sub-agent that asked for it.
+    pub(super) denied: Vec<(DeniedCall, Option<String>)>,
+}
+
 /// What is new in the transcripts: the main agent's, then that of the sub-agent that acts.
-pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>) -> Vec<What> {
+pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>) -> TranscriptNews {
     let mut events = Vec::new();
+    let mut denied = Vec::new();
+    let ids = call.client.adapter().hooks.call_ids;
+    // Taken out while a transcript's own counts are changed beside it.
+    let mut calls = std::mem::take(&mut memory.calls);
     let main = call.transcript.clone().map(|path| (path, None));
     let agent = call.agent.as_ref().and_then(|agent| Some((agent_transcript(call)?, Some(agent.id.as_str()))));
     let mut unread = call.transcript.is_none();
     for (path, agent) in main.into_iter().chain(agent) {
-        match usage::read(call.client, &path, memory.usage(&path)) {
+        let counted = memory.usage(&path);
+        let first = counted.is_unread();
+        let read = usage::read_with(call.client, &path, counted, |item| {
+            if !first && let Some(found) = calls.hear(ids, item) {
+                denied.push((found, agent.map(str::to_owned)));
+            }
+        });
+        match read {
             Ok(Some(figures)) => events.push(event(&figures, agent, window)),
             Ok(None) => {}
             Err(_) if agent.is_none() => unread = true,
@@ -28,12 +49,13 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
         }
     }
     memory.note_figures(unread, !events.is_empty());
+    memory.calls = calls;
     if call.client.adapter().hooks.step_source == StepSource::ModelRequests {
         // Such a client numbers its model requests for us, and its calls are told apart by that number too.
         let step = step(call, memory, None);
         events.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
     }
-    events.into_iter().map(What::Event).collect()
+    TranscriptNews { events: events.into_iter().map(What::Event).collect(), denied }
 }
 
 /// Puts into a call's event what nobody gave figures for. Without a record its tokens are estimated from its size: they must never

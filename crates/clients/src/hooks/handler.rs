@@ -5,6 +5,7 @@
 
 use super::alive::{self, Life};
 use super::answer::{self, Answer};
+use super::disk::{DiskWatch, Others};
 use super::event::{Event, Source};
 use super::figures;
 use super::hook_call::{HookCall, say};
@@ -41,8 +42,17 @@ pub struct HookHandler<'a> {
     pub homes: &'a Homes,
     /// The clock.
     pub clock: fn() -> WallClock,
-    /// What changed on disk during the call that ended, where that was measured.
-    pub changes: Option<DiskChanges>,
+    /// Who measures what a call changes on disk.
+    pub changes: Measured,
+}
+
+/// Who measures what a call changes on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measured {
+    /// The caller: what changed during the call that ended, where it could be measured.
+    Given(Option<DiskChanges>),
+    /// The hooks themselves, before and after the call.
+    ByHooks,
 }
 
 /// What came of an event.
@@ -160,12 +170,27 @@ impl HookHandler<'_> {
         let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
         let mut before = Vec::new();
         let mut newcomers = 0;
+        let ids = call.client.adapter().hooks.call_ids;
+        match &call.event {
+            Event::Asked(tool) => memory.calls.asked(ids, tool),
+            Event::Done(tool, _) => memory.calls.settle(ids, tool),
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => {}
+        }
         if attempt == Attempt::First {
             inputs::note_starter(call, memory);
             before.extend(inputs::newcomer(call, memory));
             newcomers = before.len();
             before.extend(inputs::goes_on(call, &driver.view()));
-            before.extend(figures::new(call, memory, window::read(self.workspace.layout(), &call.session)));
+            before.extend(self.transcript_news(&context, memory));
         }
         let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
@@ -182,10 +207,49 @@ impl HookHandler<'_> {
             memory.let_in(&agent.id);
         }
         let answer = answer::of(&call.event, &decisions, &mut memory.remarks);
-        if let Some(event) = hammered(&context, &decisions) {
-            taken.push(driver.take_now(event, self.clock)?);
+        let refused = hammered(&context, &decisions, memory);
+        if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
+            memory.calls.settle(ids, tool);
+            if inputs::starts_agent(tool) {
+                memory.starts_none();
+            }
+        }
+        let mut held = held_words(driver);
+        if let Some(event) = refused {
+            let counted = driver.take_now(event, self.clock)?;
+            if !counted.decision.safety.allowed && answer::turn_of(&counted.decision) == answer::Turn::Ends {
+                held = Some(counted.decision.safety.reason.to_string());
+            }
+            taken.push(counted);
+        }
+        let answer = match held {
+            Some(held) => answer::in_held_session(answer, &held),
+            None => answer,
+        };
+        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Measured::ByHooks) =
+            (&call.event, &answer, &self.changes)
+        {
+            let foreign = Foreign { client: call.client.name(), session: &call.session };
+            let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
+            DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
         }
         Ok(answer)
+    }
+
+    /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
+    fn transcript_news(&self, context: &CallContext<'_>, memory: &mut HookMemory) -> Vec<What> {
+        let call = context.call;
+        let news = figures::new(call, memory, window::read(self.workspace.layout(), &call.session));
+        let mut events = news.events;
+        if !news.denied.is_empty() {
+            let foreign = Foreign { client: call.client.name(), session: &call.session };
+            let mut observer = foreign.observer(self.workspace.layout());
+            for (denied, agent) in &news.denied {
+                events.push(What::Event(context.denied(denied, agent.as_deref(), &mut observer, memory)));
+            }
+            foreign.keep_observer(self.workspace.layout(), &observer);
+        }
+        events
     }
 
     /// The input that the event itself is.
@@ -204,13 +268,17 @@ impl HookHandler<'_> {
             }
             Event::SessionEnded => {
                 self.mark(call, Life::Ended)?;
+                driver.freeze_in_passing()?;
                 None
             }
             Event::Done(tool, outcome) => {
                 let foreign = Foreign { client: call.client.name(), session: &call.session };
                 let mut observer = foreign.observer(self.workspace.layout());
                 let mut event = context.event(tool, outcome, &mut observer, memory);
-                event.changes = self.changes.clone();
+                event.changes = match &self.changes {
+                    Measured::Given(changes) => changes.clone(),
+                    Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign }.after(tool),
+                };
                 figures::fill_in(call, memory, driver.policy().context.default_window, &mut event);
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 driver.keep_step(&StepWords {
@@ -279,14 +347,27 @@ struct HookNotes<'a> {
     taken: &'a mut Vec<StepOutcome>,
 }
 
+/// What holds or ended the session, in words; nothing where it may go on.
+fn held_words(driver: &Driver) -> Option<String> {
+    let view = driver.view();
+    let ended = view.stopped.map(|reason| reason.explain());
+    ended.or_else(|| view.binding_hold().map(|hold| hold.explain())).map(str::to_owned)
+}
+
 /// The event of a call that was refused for what it is, and not for when it came.
-fn hammered(context: &CallContext<'_>, decisions: &[&Decision]) -> Option<What> {
+fn hammered(context: &CallContext<'_>, decisions: &[&Decision], memory: &mut HookMemory) -> Option<What> {
     let Event::Asked(tool) = &context.call.event else { return None };
     let last = decisions.last()?;
     match (&last.safety.error, last.safety.allowed) {
-        (Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)), false) => {
-            Some(What::Event(context.refused(tool, &last.safety.reason)))
-        }
+        (
+            Some(
+                EnforcementError::PermissionDenied(_)
+                | EnforcementError::ReviewGating(_)
+                | EnforcementError::FloorHeld(_)
+                | EnforcementError::AgentLimit(_),
+            ),
+            false,
+        ) => Some(What::Event(context.refused(tool, &last.safety.reason, memory))),
         (
             Some(
                 EnforcementError::PermissionDenied(_)
@@ -294,7 +375,8 @@ fn hammered(context: &CallContext<'_>, decisions: &[&Decision]) -> Option<What> 
                 | EnforcementError::ReviewGating(_)
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::CycleTermination(_)
-                | EnforcementError::GuardFailure(_),
+                | EnforcementError::GuardFailure(_)
+                | EnforcementError::AgentLimit(_),
             )
             | None,
             _,

@@ -116,6 +116,24 @@ pub fn say(call: &HookCall, answer: &Answer) -> Reply {
     }
 }
 
+/// Whether an answer may wait for the end of a pause: what asks for leave to go on, and what would end the turn behind a
+/// result. A prompt is a person's, who is told at once.
+#[must_use]
+pub fn waits_out_pause(call: &HookCall, reply: &Reply) -> bool {
+    match call.event {
+        Event::Asked(_) | Event::ModelAsked { .. } | Event::Done(..) => *reply != Reply::default(),
+        Event::Prompt
+        | Event::SessionStarted(_)
+        | Event::SessionEnded
+        | Event::Claimed(_)
+        | Event::AgentStarted
+        | Event::AgentEnded
+        | Event::Compacting
+        | Event::Compacted
+        | Event::Other => false,
+    }
+}
+
 /// Whether an event asks for leave to go on, judged also from an input that is not understood as a whole: if nothing
 /// names the event, it does.
 #[must_use]

@@ -1,5 +1,6 @@
 //! From a client's event to the inputs of the engine.
 
+use super::calls::{DenialCause, DeniedCall};
 use super::event::{Event, Outcome, ToolCall};
 use super::figures;
 use super::hook_call::HookCall;
@@ -11,7 +12,7 @@ use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::effect::{HoldReason, StopReason};
-use tripwire_core::input::{Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
+use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_judge::{self as judge, Judge};
@@ -59,6 +60,8 @@ impl CallContext<'_> {
             floor: reading.floor,
             proposal: None,
             reserve_micro_usd: None,
+            agent_id: agent.map(Label::cut),
+            starts_agent: starts_agent(tool).then(|| AgentStart { parent: agent.map(Label::cut) }),
         })
     }
 
@@ -81,6 +84,8 @@ impl CallContext<'_> {
             floor: None,
             proposal: None,
             reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
         })
     }
 
@@ -106,10 +111,32 @@ impl CallContext<'_> {
     }
 
     /// A call that was refused: the client reports no end of it, and an agent that asks for it again and again loops.
-    pub(super) fn refused(&self, tool: &ToolCall, why: &str) -> AgentEvent {
+    pub(super) fn refused(&self, tool: &ToolCall, why: &str, memory: &mut HookMemory) -> AgentEvent {
         let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
-        let outcome = Ended { error_class: Some(ErrorClass::Refused), status: Status::Error, ..Ended::default() };
-        AgentEvent { outcome: Some(outcome), ..facts.event(RunMillis::ZERO) }
+        let turn_id = figures::step(self.call, memory, tool.call_id.as_deref());
+        let mut event = AgentEvent { outcome: Some(REFUSED), turn_id, ..facts.event(RunMillis::ZERO) };
+        sign(self.call, memory, &mut event);
+        event
+    }
+
+    /// A call that brought no result to its hook, as the client wrote it down.
+    pub(super) fn denied(
+        &self,
+        denied: &DeniedCall,
+        agent: Option<&str>,
+        observer: &mut Observer,
+        memory: &mut HookMemory,
+    ) -> AgentEvent {
+        let raw = RawCall { output: Some(&denied.said), error: Some(true), ..self.raw(&denied.tool) };
+        let facts = observer.observe(&raw);
+        let turn_id = figures::step(self.call, memory, denied.tool.call_id.as_deref());
+        let mut event = AgentEvent { turn_id, ..facts.event(RunMillis::ZERO) };
+        if denied.cause == DenialCause::ByClient {
+            event.outcome = Some(REFUSED);
+        }
+        event.user_turn = std::mem::take(&mut memory.person_spoke);
+        event.agent_id = agent.map(Label::cut);
+        event
     }
 
     /// The claim to be done, bound to the workspace where there is something to bind.
@@ -161,7 +188,7 @@ pub(super) fn newcomer(call: &HookCall, memory: &mut HookMemory) -> Option<What>
 /// Remembers who asks for a sub-agent.
 pub(super) fn note_starter(call: &HookCall, memory: &mut HookMemory) {
     if let Event::Asked(tool) = &call.event
-        && STARTERS.contains(&tool.name.as_str())
+        && starts_agent(tool)
     {
         memory.starts_one(call.agent.as_ref().map(|agent| agent.id.as_str()));
     }
@@ -170,7 +197,9 @@ pub(super) fn note_starter(call: &HookCall, memory: &mut HookMemory) {
 /// A person speaks in a session whose turn a loop ended: that is their decision to go on, and it is written down as one.
 pub(super) fn goes_on(call: &HookCall, view: &ChainView) -> Option<What> {
     let looped = match (view.stopped, view.held) {
-        (Some(reason), _) => matches!(reason, StopReason::SystemError | StopReason::InfiniteLoop),
+        (Some(reason), _) => {
+            matches!(reason, StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals)
+        }
         (None, held) => held == Some(HoldReason::Loop),
     };
     let spoke = call.event == Event::Prompt && call.agent.is_none();
@@ -181,6 +210,15 @@ pub(super) fn goes_on(call: &HookCall, view: &ChainView) -> Option<What> {
 pub(super) fn is_prompt(what: &What) -> bool {
     matches!(what, What::Human(act) if matches!(act.unsigned(), (HumanAct::Prompt, _)))
 }
+
+/// Whether a call starts a sub-agent.
+pub(super) fn starts_agent(tool: &ToolCall) -> bool {
+    STARTERS.contains(&tool.name.as_str())
+}
+
+/// How a call ends that was not let run.
+const REFUSED: Ended =
+    Ended { error_class: Some(ErrorClass::Refused), exit_code: None, status: Status::Error, test: None };
 
 /// The client compacted the context; how much is left the next figures tell.
 pub(super) fn compacted() -> What {

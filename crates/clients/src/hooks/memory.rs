@@ -2,6 +2,7 @@
 //!
 //! All of it was journaled as facts of events; losing it costs sharpness and never a decision that was taken.
 
+use super::calls::CallLedger;
 use crate::usage::SessionUsage;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -42,6 +43,8 @@ pub(super) struct HookMemory {
     /// The client's record could not be read at this event.
     #[serde(skip)]
     unread: bool,
+    /// Calls between their question and their result.
+    pub(super) calls: CallLedger,
 }
 
 impl HookMemory {
@@ -116,6 +119,11 @@ impl HookMemory {
     /// An agent is about to start another one.
     pub(super) fn starts_one(&mut self, starter: Option<&str>) {
         self.starters.push(starter.unwrap_or_default().to_owned());
+    }
+
+    /// The agent that was about to be started is not: the call was refused.
+    pub(super) fn starts_none(&mut self) {
+        self.starters.pop();
     }
 
     /// Who started this sub-agent: the one that asked first and has not got one. None for the main agent.

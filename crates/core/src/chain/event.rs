@@ -187,6 +187,15 @@ impl DiskChanges {
     /// Paths that are named in each list; what is beyond is not named, and the list is not empty.
     pub const NAMED_MAX: usize = 32;
 
+    /// Adds what another look found, as far as the lists have room.
+    pub fn append(&mut self, more: Self) {
+        let lists = [(&mut self.code, more.code), (&mut self.other, more.other), (&mut self.tests, more.tests)];
+        for (list, more) in lists {
+            let room = Self::NAMED_MAX.saturating_sub(list.len());
+            list.extend(more.into_iter().take(room));
+        }
+    }
+
     /// Whether nothing changed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

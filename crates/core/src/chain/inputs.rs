@@ -1,6 +1,7 @@
 //! What each kind of input does to the state, before the gate judges.
 
 use super::Chain;
+use super::activity::loops::RequestPlace;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
 use super::event::AgentEvent;
 use super::feedback::ExecutionResult;
@@ -14,7 +15,10 @@ use crate::effect::{
     Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
 };
 use crate::enforcement::{CycleTerminationError, EnforcementError};
-use crate::input::{AdvisorReply, Claim, Compaction, Counter, EngineSwitched, Fault, HumanAct, Report, Request, What};
+use crate::input::{
+    AdvisorReply, Claim, Compaction, Counter, DriftMeaning, EngineSwitched, Fault, HumanAct, PolicyDrift, Report,
+    Request, What,
+};
 use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile, Switch};
 use crate::rules::Rule;
@@ -39,7 +43,15 @@ impl Chain {
             What::Compacted(compaction) => self.take_compaction(compaction, turn),
             What::Fault(Fault { cause, fix }) => self.break_premise(turn, cause.as_str(), fix.as_str()),
             What::PolicyDrift(drift) => {
-                let text = format!("`{}` is `{}` on disk; not applied, start a new session", drift.key, drift.value);
+                let PolicyDrift { key, value, meaning } = drift;
+                let text = match meaning {
+                    DriftMeaning::NotApplied => {
+                        format!("`{key}` is `{value}` on disk; not applied, start a new session")
+                    }
+                    DriftMeaning::ObeyedByClient => format!(
+                        "`{key}` changed during the session and is `{value}` now; the agent's client obeys it: look at it"
+                    ),
+                };
                 turn.note(FindingKind::PolicyDrift, Rule::FrozenPolicy, &text);
             }
             What::EngineSwitched(EngineSwitched { from, to, reason }) => {
@@ -77,8 +89,7 @@ impl Chain {
             state.gate.context.moved();
         }
         if let Some(crossed) = state.gate.agents.observe(&self.policy.limits, event) {
-            let agent = event.agent_id.as_ref().map_or("agent", Label::as_str);
-            turn.refusal = Some((Rule::GateAgents, permission::no_more_agents(agent, crossed.words())));
+            turn.refusal = Some((Rule::GateAgents, EnforcementError::AgentLimit(crossed)));
         }
         // A sub-agent has a context of its own: a fresh one must not clear the block of the main one.
         if let (Some(used), None) = (event.context_tokens, &event.agent_id) {
@@ -139,10 +150,16 @@ impl Chain {
             turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
         }
         let gate = &mut self.state.gate;
+        if let (Some(start), None) = (&request.starts_agent, &turn.refusal)
+            && let Some(crossed) = gate.agents.foresee(&self.policy.limits, start)
+        {
+            turn.refusal = Some((Rule::GateAgents, EnforcementError::AgentLimit(crossed)));
+        }
         // A refusal that does not bind while only observing must not hide the hold of a destructive command, which does.
         if let Some(fact) = &request.floor
             && (turn.refusal.is_none() || !gate.is_armed())
         {
+            let told = gate.floor.waits(fact);
             match gate.floor.check(fact, turn.place.at) {
                 Ok(Some(by)) => {
                     let text = format!("a person allowed `{}` once ({by}): {}", fact.code, fact.reason);
@@ -151,6 +168,11 @@ impl Chain {
                 Ok(None) => {}
                 Err(error) => {
                     turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
+                    if !told {
+                        let text =
+                            format!("`tripwire allow --once {}` lets a held command pass: {}", fact.code, fact.reason);
+                        turn.draft.cause(Effect::Notify(text.into()));
+                    }
                     turn.refusal = Some((Rule::Floor, error));
                 }
             }
@@ -166,7 +188,9 @@ impl Chain {
             let error = EnforcementError::CycleTermination(CycleTerminationError::MaxSteps);
             turn.refusal = Some((Rule::TermSteps, error));
         }
-        let alarm = self.state.activity.loops.foresee(&self.policy, &request.action, gate.money.spent());
+        let place = RequestPlace { index: turn.place.index, spent: gate.money.spent() };
+        let asker = request.agent_id.as_ref();
+        let alarm = self.state.activity.loops.foresee(&self.policy, (&request.action, asker), place);
         turn.reading = ActivityReading { alarm, ..ActivityReading::default() };
     }
 
@@ -286,7 +310,7 @@ impl Chain {
     fn go_on_after_loop(&mut self, at: RunMillis) {
         let gate = &mut self.state.gate;
         match gate.standing.stopped() {
-            Some(StopReason::SystemError | StopReason::InfiniteLoop) => {
+            Some(StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals) => {
                 gate.reopen(&self.policy, at);
                 self.state.activity.begin_anew(at);
             }
@@ -363,6 +387,7 @@ impl Chain {
         if self.state.gate.is_held_back(&self.policy) {
             return;
         }
+        self.state.gate.agents.forget_starts();
         match self.state.gate.iterations.begin(&self.policy.safety, turn.place.at) {
             Begin::Begun => {}
             Begin::Capped => {

@@ -71,6 +71,17 @@ pub struct ChainView {
     pub waived_by: Option<ActOrigin>,
 }
 
+impl ChainView {
+    /// The hold that binds now: while only observing, a person's pause and a budget do.
+    #[must_use]
+    pub const fn binding_hold(&self) -> Option<HoldReason> {
+        match (self.held, self.guard) {
+            (Some(hold @ (HoldReason::Paused | HoldReason::Money)), _) | (Some(hold), Mode::Armed) => Some(hold),
+            (Some(_), Mode::Observe) | (None, Mode::Armed | Mode::Observe) => None,
+        }
+    }
+}
+
 impl Chain {
     /// The session at a glance.
     #[must_use]

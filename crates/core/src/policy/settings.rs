@@ -233,6 +233,18 @@ settings! {
         echo_threshold: Count = Count::new(2), "SPEC §4, measured";
         /// Whether the first advisor is asked, at a hold for a loop, if it is one; its answer is journaled and decides nothing.
         model_check: Switch = Switch::Off, "SPEC §4";
+        /// Refused calls in a row, whatever they were, that are noted.
+        refusals_note_threshold: Count = Count::new(3), "SPEC §4.6";
+        /// Refused calls in a row that hold the agent.
+        refusals_hold_threshold: Count = Count::new(5), "SPEC §4.6";
+        /// Refused calls among the window that end the session.
+        refusals_stop_threshold: Count = Count::new(10), "SPEC §4.6";
+        /// Calls among which refused ones are counted (at most 64).
+        refusals_window: Count = Count::new(50), "SPEC §4.6";
+        /// Requests for one call without a result of any call that are overridden.
+        unanswered_override_threshold: Count = Count::new(5), "SPEC §4.6";
+        /// Requests for one call without a result of any call that hold the agent.
+        unanswered_hold_threshold: Count = Count::new(10), "SPEC §4.6";
     }
     /// Money for the whole agent tree of a session.
     Money money {

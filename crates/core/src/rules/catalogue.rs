@@ -75,7 +75,7 @@ mod tests {
         ("ACT", 3),
         ("INTENT", 2),
         ("GATE", 8),
-        ("LOOP", 5),
+        ("LOOP", 7),
         ("PROG", 1),
         ("DIRTY", 1),
         ("ITER", 1),

@@ -114,7 +114,8 @@ fn standing(decision: &Decision) -> SessionStanding {
                 | EnforcementError::PermissionDenied(_)
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::FloorHeld(_)
-                | EnforcementError::ReviewGating(_),
+                | EnforcementError::ReviewGating(_)
+                | EnforcementError::AgentLimit(_),
             ),
             _,
         ) => SessionStanding::Open,

@@ -77,7 +77,7 @@ impl Run {
             }
             WorkEnd::Held(HoldReason::Loop) => self.worker_stuck(Deadlock::HardLoop, end, views),
             WorkEnd::Held(HoldReason::NoProgress) => self.worker_stuck(Deadlock::NoProgress, end, views),
-            WorkEnd::Stopped(StopReason::SystemError | StopReason::InfiniteLoop) => {
+            WorkEnd::Stopped(StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals) => {
                 self.worker_stuck(Deadlock::HardLoop, end, views);
             }
             WorkEnd::Stopped(StopReason::Runaway | StopReason::HardStop) | WorkEnd::Held(HoldReason::SoftSuspend) => {

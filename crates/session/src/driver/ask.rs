@@ -65,8 +65,15 @@ impl<S: Storage> Driver<S> {
     ) -> Result<SpentPermit, AskError> {
         let permissions = self.state.frozen.permissions.as_ref();
         let authority = permissions.map(|permissions| permissions.authority(who, needs, None));
-        let request =
-            Request { action: action.clone(), authority, floor: None, proposal: None, reserve_micro_usd: None };
+        let request = Request {
+            action: action.clone(),
+            authority,
+            floor: None,
+            proposal: None,
+            reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
+        };
         let taken = self.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else { return Err(AskError::Refused(Box::new(taken.decision.safety))) };
         Ok(execution::spend(permit, action.exact())?)

@@ -59,8 +59,15 @@ pub(super) fn manifest(layout: &Layout) -> Result<Manifest, DriverError> {
 
 /// A request with its claims looked up in the frozen table.
 pub(super) fn confirm(frozen: &Frozen, input: Input) -> Input {
-    let What::Request(Request { action, authority: Some(mut authority), floor, proposal, reserve_micro_usd }) =
-        input.what
+    let What::Request(Request {
+        action,
+        authority: Some(mut authority),
+        floor,
+        proposal,
+        reserve_micro_usd,
+        agent_id,
+        starts_agent,
+    }) = input.what
     else {
         return input;
     };
@@ -73,7 +80,15 @@ pub(super) fn confirm(frozen: &Frozen, input: Input) -> Input {
         authority.grant = Grant::Denied;
     }
     Input {
-        what: What::Request(Request { action, authority: Some(authority), floor, proposal, reserve_micro_usd }),
+        what: What::Request(Request {
+            action,
+            authority: Some(authority),
+            floor,
+            proposal,
+            reserve_micro_usd,
+            agent_id,
+            starts_agent,
+        }),
         ..input
     }
 }

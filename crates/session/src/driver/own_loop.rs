@@ -65,6 +65,14 @@ impl<S: Storage> Driver<S> {
         }
     }
 
+    /// Writes the frozen replay of a session that is left as it stands, unless it is too long to do so in passing.
+    ///
+    /// # Errors
+    /// See [`Self::freeze`].
+    pub fn freeze_in_passing(&self) -> Result<(), DriverError> {
+        freeze::when_it_ends(&self.journal, &self.layout, &self.session, self.state.memo.model.as_deref())
+    }
+
     /// Writes the frozen replay of the session as it stands.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What people did with files, as inputs of the engine.
 
 use tripwire_core::input::{
-    Counter as EngineCounter, CounterEdit, DirtyBitsEdit, Fault, HumanAct, PolicyDrift, Report, What,
+    Counter as EngineCounter, CounterEdit, DirtyBitsEdit, DriftMeaning, Fault, HumanAct, PolicyDrift, Report, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::units::Count;
@@ -72,7 +72,8 @@ fn drift(fact: &ControlFact) -> Option<What> {
         return None;
     };
     let value = format!("{value} (set while a call of the agent ran)");
-    Some(What::PolicyDrift(PolicyDrift { key: Label::cut(&key), value: Label::cut(&value) }))
+    let (key, value, meaning) = (Label::cut(&key), Label::cut(&value), DriftMeaning::NotApplied);
+    Some(What::PolicyDrift(PolicyDrift { key, value, meaning }))
 }
 
 fn json_name(value: &impl serde::Serialize) -> String {
@@ -123,6 +124,12 @@ fn input(fact: &ControlFact) -> What {
         ControlFact::SettingDrift { path, to, .. } => What::PolicyDrift(PolicyDrift {
             key: Label::cut(path),
             value: Label::cut(to.as_deref().unwrap_or("(removed)")),
+            meaning: DriftMeaning::NotApplied,
+        }),
+        ControlFact::ObeyedFileChanged { path, to } => What::PolicyDrift(PolicyDrift {
+            key: Label::cut(path),
+            value: Label::cut(to),
+            meaning: DriftMeaning::ObeyedByClient,
         }),
         ControlFact::ManifestRefused { reason, hint } => {
             What::Fault(Fault { cause: Label::cut(reason), fix: Label::cut(hint) })

@@ -63,6 +63,8 @@ fn event(n: u64, tokens: u64, calls: u32) -> What {
 fn request(grant: Grant, identity: Option<IdentityFact>) -> What {
     let authority = Authority { grant, identity, permission: Permission::CanEditSource, role: Label::cut("observer") };
     What::Request(Request {
+        agent_id: None,
+        starts_agent: None,
         action: Action { tool: Label::cut("Edit"), ..Action::default() },
         authority: Some(authority),
         floor: None,

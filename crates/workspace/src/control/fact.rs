@@ -107,6 +107,13 @@ pub enum ControlFact {
         /// The value now; nothing for a key that is gone.
         to: Option<String>,
     },
+    /// A file that the agent's client obeys is not what it was when the session began.
+    ObeyedFileChanged {
+        /// Its path below the workspace.
+        path: String,
+        /// What it holds now, in short.
+        to: String,
+    },
     /// The manifest is missing or cannot be accepted: the guard holds until a person fixes it.
     ManifestRefused {
         /// Why, in one line.

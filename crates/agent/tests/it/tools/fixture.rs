@@ -69,6 +69,8 @@ pub(crate) fn permit(action: &Action) -> Permit {
         floor: None,
         proposal: None,
         reserve_micro_usd: None,
+        agent_id: None,
+        starts_agent: None,
     };
     Chain::new(Policy::default())
         .unwrap()

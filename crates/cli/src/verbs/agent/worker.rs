@@ -21,7 +21,7 @@ use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
-    self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, WatchLimits,
+    self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, StderrUse, WatchLimits,
 };
 use tripwire_workspace::Workspace;
 
@@ -185,6 +185,7 @@ impl Supervised {
             presence: Presence::Headless,
             output: Output::Kept,
             reporting: Reporting::ByTheLoop,
+            stderr: StderrUse::Shared,
             signing: workspace::signing(&workspace),
             limits: WatchLimits::default(),
             workspace,

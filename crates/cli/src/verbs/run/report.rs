@@ -25,6 +25,18 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
     }
 }
 
+/// Whether the client was ended, so that it could not leave the terminal as it found it.
+pub(crate) const fn ended_by_guard(ending: &Ending) -> bool {
+    match ending {
+        Ending::Stopped(_) | Ending::Held(_) | Ending::GuardBroken(_) | Ending::StepCap | Ending::ClientFailed(_) => {
+            true
+        }
+        Ending::Done(_) | Ending::Parked(_) | Ending::ClientCap(_) | Ending::ClientBudget(_) | Ending::NothingAsked => {
+            false
+        }
+    }
+}
+
 /// The report in words.
 pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     let view = &report.view;
@@ -81,7 +93,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
 }
 
 /// The report as one object.
-pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
+pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> String {
     json!({
         "version": 1,
         "exit": exit.code(),
@@ -99,6 +111,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "budget_micro_usd": report.view.budget_micro_usd,
         "steps": report.view.steps,
         "findings": report.findings,
+        "notes": notes,
         "receipt": report.receipt,
         "took_ms": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
         "restarts": report.restarts,

@@ -3,18 +3,44 @@
 use crate::hooks::fixture::{fixture, shell};
 use serde_json::{Value, json};
 use std::fs;
+use std::time::{Duration, Instant};
 
 #[test]
-fn ctrl_1_a_call_passes_and_is_denied_while_pause_exists() {
+fn ctrl_1_a_paused_call_waits_as_long_as_its_client_does_and_then_ends_the_turn() {
     let fixture = fixture("claude");
     assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
     fs::write(fixture.geometry("PAUSE"), "").unwrap();
+    let begun = Instant::now();
     let denied = fixture.answer("PreToolUse", &shell("ls"));
+    assert!(begun.elapsed() >= Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(denied["hookSpecificOutput"]["hookEventName"], "PreToolUse");
-    assert_eq!(denied.get("continue"), None, "a paused turn goes on once it is resumed");
+    assert_eq!(denied["continue"], false, "a refused call costs a model request, so the turn ends");
+    assert!(denied["stopReason"].as_str().unwrap().contains("tripwire resume"), "{denied}");
+    let prompt = fixture.answer("UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert_eq!(prompt["decision"], "block", "a person is told at once");
     fs::remove_file(fixture.geometry("PAUSE")).unwrap();
     assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
+}
+
+#[test]
+fn ctrl_1_a_call_and_a_result_that_wait_go_on_when_the_pause_is_over() {
+    for event in ["PreToolUse", "PostToolUse"] {
+        let fixture = fixture("claude");
+        assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
+        let pause = fixture.geometry("PAUSE");
+        fs::write(&pause, "").unwrap();
+        let person = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            fs::remove_file(pause).unwrap();
+        });
+        let begun = Instant::now();
+        let mut call = shell("ls");
+        call["tool_response"] = json!({"stdout": "a.c", "stderr": ""});
+        assert_eq!(fixture.answer(event, &call), Value::Null, "{event}");
+        assert!(begun.elapsed() >= Duration::from_millis(900), "{event}: {:?}", begun.elapsed());
+        person.join().unwrap();
+    }
 }
 
 #[test]

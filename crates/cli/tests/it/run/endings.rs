@@ -26,6 +26,39 @@ fn an_agent_that_is_done_ends_with_0_and_its_streams_pass_untouched() {
 }
 
 #[test]
+fn the_report_as_json_is_all_that_standard_error_holds() {
+    let fixture = RunFixture::new("begin; tool ls; finish");
+    let ran = fixture.run(&["--verify", "echo all 12 tests passed; echo and a word >&2"]);
+    ran.ended(0);
+    let whole: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(whole["verify"], "passed", "{whole}");
+    assert!(whole["notes"].to_string().contains("and a word"), "its last words are kept: {whole}");
+}
+
+#[test]
+fn log_3_a_run_that_is_held_leaves_its_frozen_replay() {
+    let fixture = RunFixture::new("begin; for n in 1 2 3 4 5 6 7 8; do tool 'echo a'; tool 'echo b'; done; finish");
+    fixture.run(&[]).ended(7);
+    assert_eq!(std::fs::read_dir(fixture.geometry("replays")).unwrap().count(), 1);
+}
+
+#[test]
+fn loop_7_a_run_whose_calls_are_held_one_after_the_other_ends_held() {
+    let fixture = RunFixture::new("begin; for n in 1 2 3 4 5 6 7 8; do tool \"rm -rf q$n\"; done; finish");
+    for n in 1..9 {
+        let folder = fixture.place().join(format!("q{n}"));
+        std::fs::create_dir(&folder).unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(folder.join(name), "work").unwrap();
+        }
+    }
+    let ran = fixture.run(&[]);
+    ran.ended(7);
+    assert!(ran.report["findings"].to_string().contains("LOOP-7"), "{}", ran.report);
+    assert!(fixture.place().join("q1/a").exists());
+}
+
+#[test]
 fn loop_1_an_agent_that_ignores_its_stop_is_ended_with_all_its_children() {
     let mark = format!("7{:07}", std::process::id());
     let script = format!(

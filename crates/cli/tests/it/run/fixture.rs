@@ -89,6 +89,11 @@ impl RunFixture {
         program
     }
 
+    /// The client's program.
+    pub(crate) fn client(&self) -> PathBuf {
+        self.tools.path().join("claude")
+    }
+
     /// The workspace.
     pub(crate) fn place(&self) -> &Path {
         self.place.path()

@@ -33,6 +33,70 @@ fn ctrl_4_a_stop_ends_everything_with_a_receipt() {
 }
 
 #[test]
+fn ctrl_4_a_stop_of_several_runs_has_a_receipt_of_each() {
+    let fixture = RunFixture::new("begin; sleep 60 & sleep 60 & mktemp ready.XXXXXX >/dev/null; wait");
+    let ready = || fs::read_dir(fixture.place()).unwrap().flatten();
+    let started =
+        |count| ready().filter(|entry| entry.file_name().to_string_lossy().starts_with("ready.")).count() >= count;
+    let runs: Vec<_> = (1..=3)
+        .map(|count| {
+            let child = fixture.command(&[]).spawn().unwrap();
+            crate::run::fixture::wait_until("the client", || started(count));
+            child
+        })
+        .collect();
+    let (code, said) = output(fixture.verb(&["stop", "--json"]));
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    let receipts = said["receipts"].as_array().unwrap();
+    assert_eq!(receipts.len(), 3, "{said}");
+    assert!(receipts.iter().all(|one| one["ended"].as_u64() >= Some(3) && one["survivors"] == 0), "{said}");
+    assert!(said["receipt"]["ended"].as_u64() >= Some(9), "{said}");
+    for run in runs {
+        finish(run).ended(10);
+    }
+}
+
+#[test]
+fn ctrl_4_a_full_screen_client_that_is_stopped_leaves_the_terminal_as_it_was() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        tripwire_testing::skip("no `script`, so no terminal");
+        return;
+    }
+    let set = "printf '\\033[?1049h\\033[?25l\\033[?1003h\\033[?2004h'";
+    let fixture = RunFixture::new(&format!("begin >/dev/null; stty raw; {set}; touch ready; sleep 60"));
+    let log = fixture.home().join("screen");
+    let run = format!("{} run -- {}", crate::run::fixture::TRIPWIRE, fixture.client().display());
+    let mut command = fixture.verb(&[]);
+    let shown = std::process::Command::new("script")
+        .args(["-q", "-e", "-f", "-c", &run])
+        .arg(&log)
+        .current_dir(fixture.place())
+        .env_clear()
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("TERM", "xterm")
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    command.arg("status");
+    let mut shown = shown.unwrap();
+    fixture.wait_for("ready");
+    let (code, said) = output(fixture.verb(&["stop"]));
+    assert_eq!(code, Some(0), "{said}");
+    shown.wait().unwrap();
+    let screen = fs::read(&log).unwrap();
+    let last = |sequence: &str| screen.windows(sequence.len()).rposition(|part| part == sequence.as_bytes());
+    for mode in ["1049", "1003", "2004"] {
+        assert!(last(&format!("\u{1b}[?{mode}l")) > last(&format!("\u{1b}[?{mode}h")), "{mode}");
+    }
+    assert!(last("\u{1b}[?25h") > last("\u{1b}[?25l"), "the cursor");
+    let report = screen.split_at(last("\u{1b}[?25h").unwrap()).1;
+    assert!(String::from_utf8_lossy(report).contains("tripwire: stopped by a person"), "the report comes behind it");
+    let bare = report.windows(2).filter(|pair| pair[1] == b'\n' && pair[0] != b'\r').count();
+    assert_eq!(bare, 0, "each line begins at the left edge: {}", String::from_utf8_lossy(report));
+}
+
+#[test]
 fn ctrl_1_a_touched_stop_file_is_enough() {
     let fixture = RunFixture::new(WORKS);
     let child = fixture.command(&[]).spawn().unwrap();

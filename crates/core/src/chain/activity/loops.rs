@@ -6,13 +6,16 @@
 mod alarm;
 pub(crate) mod balanced;
 mod measured;
+mod refusals;
 pub(crate) mod strict;
 pub(crate) mod window;
 
 pub(crate) use self::alarm::Alarm;
+pub(crate) use self::refusals::{Asked, RequestPlace};
 
 use self::alarm::{About, Candidate, Proof};
 use self::balanced::Balanced;
+use self::refusals::{Refusals, Unanswered, key_of};
 use self::window::Window;
 use super::Surroundings;
 use crate::chain::event::{Action, AgentEvent, Flag};
@@ -36,6 +39,10 @@ pub(crate) struct LoopState {
     beside: Raised,
     /// What an override forbade; repeating it is what stops the session.
     overridden: Option<Fingerprint>,
+    /// Refused calls, in either profile.
+    refusals: Refusals,
+    /// Requests that bring no result, in either profile.
+    unanswered: Unanswered,
 }
 
 impl LoopState {
@@ -46,9 +53,22 @@ impl LoopState {
         event: &AgentEvent,
         around: &Surroundings,
     ) -> (Option<Alarm>, Option<Finding>) {
-        match policy.profile {
+        if event.action.is_some() {
+            self.unanswered.answered();
+        }
+        let (alarm, beside) = match policy.profile {
             Profile::Strict => self.observe_strictly(policy, event, around),
             Profile::Balanced => (self.balanced.observe(policy, event, around), None),
+        };
+        let Some(refused) = self.refusals.observe(&policy.loops, event, around) else { return (alarm, beside) };
+        let rank = |alarm: &Alarm| (alarm.level, alarm.news.is_present());
+        match alarm {
+            // What is only noted stands beside what is done.
+            Some(alarm) if rank(&alarm) >= rank(&refused) => {
+                let noted = (refused.level == Level::Note && refused.news.is_present()).then(|| refused.finding());
+                (Some(alarm), beside.or(noted))
+            }
+            Some(_) | None => (Some(refused), beside),
         }
     }
 
@@ -103,11 +123,22 @@ impl LoopState {
         Some(self.window.prove(lesser, spent, action).finding())
     }
 
-    /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again.
-    pub(crate) fn foresee(&self, policy: &Policy, action: &Action, spent: Price) -> Option<Alarm> {
-        match policy.profile {
-            Profile::Strict => self.foresee_strictly(policy, action, spent),
-            Profile::Balanced => self.balanced.foresee(policy, action, spent),
+    /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again, or one
+    /// that was asked for many times and never brought a result.
+    pub(crate) fn foresee(&self, policy: &Policy, asked: Asked<'_>, place: RequestPlace) -> Option<Alarm> {
+        let (action, _) = asked;
+        let repeated = match policy.profile {
+            Profile::Strict => self.foresee_strictly(policy, action, place.spent),
+            Profile::Balanced => self.balanced.foresee(policy, action, place.spent),
+        };
+        repeated.or_else(|| self.unanswered.foresee(&policy.loops, asked, place))
+    }
+
+    /// A request was let pass.
+    pub(crate) fn passed(&mut self, asked: Asked<'_>, place: RequestPlace) {
+        // Only what has arguments is known well enough: asking the model, say, is one and the same action each time.
+        if asked.0.args_digest.is_some() {
+            self.unanswered.passed(key_of(asked), place);
         }
     }
 

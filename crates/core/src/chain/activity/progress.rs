@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     failures: Count,
+    /// Those among them that tests or a build proved after a change: a person's next prompt does not undo them.
+    proved: Count,
     edits: Count,
     calls: Count,
     tests: Option<(TestResult, EventIndex)>,
@@ -76,9 +78,15 @@ impl Progress {
     /// Closes the iteration: says whether and why it failed, with the event that proves it, and counts.
     pub(crate) fn close(&mut self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
         let failure = self.judge(policy);
-        self.failures = if failure.is_some() { self.failures.next() } else { Count::ZERO };
-        let (failures, edits_seen, advice_wanted) = (self.failures, self.edits_seen, self.advice_wanted);
-        *self = Self { failures, edits_seen, advice_wanted, ..Self::default() };
+        match &failure {
+            Some((Failure::TestsFail | Failure::BuildFails, _)) => {
+                (self.failures, self.proved) = (self.failures.next(), self.proved.next());
+            }
+            Some((Failure::SameError | Failure::NoFileChanged, _)) => self.failures = self.failures.next(),
+            None => self.set_failures(Count::ZERO),
+        }
+        let Self { failures, proved, edits_seen, advice_wanted, .. } = *self;
+        *self = Self { failures, proved, edits_seen, advice_wanted, ..Self::default() };
         failure
     }
 
@@ -108,10 +116,10 @@ impl Progress {
         self.failures
     }
 
-    /// A person spoke between two iterations (`balanced`): they saw how the last one ended and chose to go on. What
-    /// counts are failures in a row without a look at them; three questions in a row change no file and are no trouble.
+    /// A person spoke between two iterations (`balanced`): three questions in a row change no file and are no trouble.
+    /// Tests or a build that fail after each change are, however often the person says `continue`.
     pub(crate) const fn person_spoke(&mut self) {
-        self.failures = Count::ZERO;
+        self.failures = self.proved;
     }
 
     /// The advisor is asked because of the failures.
@@ -126,7 +134,7 @@ impl Progress {
 
     /// A person set the counter.
     pub(crate) const fn set_failures(&mut self, failures: Count) {
-        self.failures = failures;
+        (self.failures, self.proved) = (failures, failures);
     }
 }
 
@@ -187,6 +195,25 @@ mod tests {
         progress.close(&Policy::default());
         assert!(progress.take_advice());
         assert!(!progress.take_advice());
+    }
+
+    #[test]
+    fn prog_1_a_prompt_undoes_questions_and_not_failing_tests() {
+        let mut progress = Progress::default();
+        let mut turn = |events: &[AgentEvent]| {
+            progress.person_spoke();
+            (0..).zip(events).for_each(|(index, event)| progress.observe(event, EventIndex::new(index)));
+            progress.close(&Policy::default());
+            progress.failures()
+        };
+        assert_eq!(turn(&[edit(), tests(TestResult::Failed)]), Count::new(1));
+        assert_eq!(turn(&[event(Flag::Read, Outcome::default())]), Count::new(2), "a question");
+        assert_eq!(turn(&[edit(), tests(TestResult::Failed)]), Count::new(2), "the question did not count");
+        assert_eq!(turn(&[edit(), build()]), Count::new(3));
+        assert_eq!(turn(&[edit(), tests(TestResult::Passed)]), Count::ZERO);
+        for _ in 0..6 {
+            assert_eq!(turn(&[event(Flag::Read, Outcome::default())]), Count::new(1), "six questions in a row");
+        }
     }
 
     #[test]

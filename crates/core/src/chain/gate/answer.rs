@@ -132,7 +132,7 @@ impl Refusal {
 fn stopped(gate: &SafetyGate, turn: &Turn<'_>, stop: StopReason) -> Refusal {
     let error = EnforcementError::CycleTermination(CycleTerminationError::Stopped(stop));
     let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_stop(stop), error, turn) };
-    let of_loop = matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop);
+    let of_loop = matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals);
     if let Some(cause) = &gate.causes.of_end {
         refusal.reason = Reason::from(format!("{}; {}", stop.way_on(), cause.words()));
     }
@@ -301,6 +301,8 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::LoopStale
         | Rule::LoopPaging
         | Rule::LoopAdvice
+        | Rule::LoopUnanswered
+        | Rule::LoopRefusals
         | Rule::Progress
         | Rule::DirtyBits
         | Rule::IterationCap
@@ -339,6 +341,7 @@ const fn rule_of_stop(stop: StopReason) -> Rule {
         StopReason::HardStop => Rule::GateHealth,
         StopReason::Runaway => Rule::GateRunaway,
         StopReason::WallClock => Rule::TermWallClock,
+        StopReason::Refusals => Rule::LoopRefusals,
     }
 }
 

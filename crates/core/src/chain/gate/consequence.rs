@@ -75,8 +75,13 @@ impl SafetyGate {
                 }
             }
             Level::Stop => {
-                let infinite = alarm.kind == FindingKind::InfiniteLoop;
-                let reason = if infinite { StopReason::InfiniteLoop } else { StopReason::SystemError };
+                let reason = if alarm.rule == Rule::LoopRefusals {
+                    StopReason::Refusals
+                } else if alarm.kind == FindingKind::InfiniteLoop {
+                    StopReason::InfiniteLoop
+                } else {
+                    StopReason::SystemError
+                };
                 turn.draft.cause(Effect::WriteReport(Report::Blocker));
                 self.causes.of_end = Some(Cause::of(&alarm, turn.place.index));
                 self.end(turn, reason);
@@ -224,9 +229,11 @@ impl SafetyGate {
         let exit_status = match reason {
             StopReason::StoppedByPerson => ExitStatus::Interrupted,
             StopReason::WallClock => ExitStatus::Timeout,
-            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => {
-                ExitStatus::SystemError
-            }
+            StopReason::SystemError
+            | StopReason::InfiniteLoop
+            | StopReason::HardStop
+            | StopReason::Runaway
+            | StopReason::Refusals => ExitStatus::SystemError,
         };
         turn.draft.cause(Effect::Stop(reason));
         if self.iterations.ended().is_none() {

@@ -62,6 +62,11 @@ impl Allowed {
 }
 
 impl Floor {
+    /// Whether this very command waits already: a person was told of it.
+    pub(crate) fn waits(&self, fact: &FloorFact) -> bool {
+        self.held.newest_first().any(|held| held.digest == fact.digest && held.code == fact.code)
+    }
+
     /// Checks a request, and says who allowed it where that is known. What is not allowed is remembered, so that a person
     /// can allow it.
     pub(crate) fn check(&mut self, fact: &FloorFact, at: RunMillis) -> Result<Option<ActOrigin>, EnforcementError> {
@@ -69,7 +74,7 @@ impl Floor {
         if let Some(word) = standing.find(|allowance| allowance.digest == fact.digest && at < allowance.until) {
             return Ok(word.by.clone());
         }
-        if !self.held.newest_first().any(|held| held.digest == fact.digest && held.code == fact.code) {
+        if !self.waits(fact) {
             self.held.push(Held { code: fact.code.clone(), digest: fact.digest });
         }
         let FloorFact { code, digest: _, reason, rule } = fact.clone();

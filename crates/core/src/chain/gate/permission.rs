@@ -44,11 +44,6 @@ fn denied(role: &str, permission: &str, remedy: Remedy) -> EnforcementError {
     })
 }
 
-/// The refusal of a sub-agent beyond the limits of the tree.
-pub(crate) fn no_more_agents(agent: &str, limit: &str) -> EnforcementError {
-    denied(agent, limit, Remedy::FewerAgents)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

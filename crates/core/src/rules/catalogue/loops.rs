@@ -233,4 +233,37 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         fires: "Three calls of 100 tokens each: LOOP_OVERRIDE with evidence 0, 1, 2 and a price of 200 tokens.",
         quiet: "Two equal calls: no alarm, so neither evidence nor price.",
     },
+    RuleEntry {
+        id: "LOOP-6",
+        title: "Calls without a result",
+        what: "A call that the client itself denies reports no end to its hooks. Its denial stands in the client's own \
+               record: there it is read, and the call counts like any other that failed. Where no record says anything, \
+               requests for one call are counted as long as no call brings a result: parallel calls are answered \
+               together, a loop of lost ones is not.",
+        threshold: "A denial in the record counts as a failed call. Without one: override at 5 equal requests without any \
+                    result, hold at 10.",
+        settings: &["loops.unanswered_override_threshold", "loops.unanswered_hold_threshold"],
+        source: "SPEC §4.6.",
+        fires: "A client that may not run `curl` denies it, and the agent asks for it again and again: the 4th request \
+                ends the session.",
+        quiet: "Two denied calls, then the agent does something else; eight parallel sub-agents that wait for their results.",
+    },
+    RuleEntry {
+        id: "LOOP-7",
+        title: "Refusals in a row",
+        what: "Each refused call costs a model request and none of them is work, however different they are. Refused are \
+               calls that a permission, the destructive-command guard, a review, the tree of agents or the client itself \
+               does not let pass. Calls of one model turn count once; a call that ran ends the row; a person's word \
+               begins anew.",
+        threshold: "Note at 3 in a row, hold at 5, stop at 10 among the last 50 calls.",
+        settings: &[
+            "loops.refusals_note_threshold",
+            "loops.refusals_hold_threshold",
+            "loops.refusals_stop_threshold",
+            "loops.refusals_window",
+        ],
+        source: "SPEC §4.6.",
+        fires: "`rm -rf` of five folders in a row, each of them held: the fifth holds the session and ends the turn.",
+        quiet: "Two commands are held, then the agent lists files and goes on.",
+    },
 ];

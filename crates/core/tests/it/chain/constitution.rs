@@ -5,7 +5,7 @@ use tripwire_core::chain::event::{AgentEvent, ErrorClass, TestResult};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, Intent, SafetyVeto};
 use tripwire_core::effect::{Effect, ExitStatus, IterationEnd};
-use tripwire_core::input::{Claim, Fault, HumanAct, PolicyDrift, Request, What};
+use tripwire_core::input::{Claim, DriftMeaning, Fault, HumanAct, PolicyDrift, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::rules::Rule;
 use tripwire_core::sketch::{LANES, Sketch};
@@ -59,7 +59,7 @@ fn const_3_no_input_changes_the_rules() {
     let mut fixture = ChainFixture::balanced();
     fixture.events(30, |n| failed(work(n), ErrorClass::Timeout));
     let key = Label::cut("health.hard_stop_threshold");
-    fixture.tell(What::PolicyDrift(PolicyDrift { key, value: Label::cut("0") }));
+    fixture.tell(What::PolicyDrift(PolicyDrift { key, value: Label::cut("0"), meaning: DriftMeaning::NotApplied }));
     [HumanAct::Restart, HumanAct::Resume].into_iter().for_each(|act| {
         fixture.human(act);
     });

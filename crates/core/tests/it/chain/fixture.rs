@@ -152,7 +152,15 @@ pub(crate) fn request(action: Action) -> Request {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    Request { action, authority: Some(authority), floor: None, proposal: None, reserve_micro_usd: None }
+    Request {
+        action,
+        authority: Some(authority),
+        floor: None,
+        proposal: None,
+        reserve_micro_usd: None,
+        agent_id: None,
+        starts_agent: None,
+    }
 }
 
 pub(crate) fn kinds(decision: &Decision) -> Vec<FindingKind> {

@@ -2,6 +2,7 @@
 
 use super::fixture::{ChainFixture, action, kinds, request};
 use tripwire_core::decision::FindingKind;
+use tripwire_core::effect::Effect;
 use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::{FloorFact, HumanAct, Mode, Request, What};
 use tripwire_core::label::Label;
@@ -35,7 +36,9 @@ fn floor_1_a_held_command_names_its_rule_and_the_way_out() {
     let said = held.decision.safety.reason.to_string();
     assert!(said.contains("delete-home") && said.contains("tripwire allow --once K7Q2-9F"), "{said}");
     assert_eq!(kinds(&held.decision), [FindingKind::PermissionDenied]);
-    assert!(held.decision.effects.is_empty(), "only the call is held, not the session");
+    let told = |effect: &Effect| matches!(effect, Effect::Notify(_));
+    assert!(held.decision.effects.iter().all(told), "only the call is held, not the session");
+    assert_eq!(held.decision.effects.len(), 1, "a person is told");
     assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
     assert_eq!(fixture.chain.view().waiting, [Label::cut("K7Q2-9F")]);
 }
@@ -85,10 +88,10 @@ fn floor_1_an_allowance_without_a_held_command_or_after_a_day_is_nothing() {
 #[test]
 fn floor_1_asking_again_and_again_is_no_loop() {
     let mut fixture = ChainFixture::balanced();
-    for _ in 0..30 {
+    for n in 0..30 {
         let held = fixture.step(ask("rm -rf ~")).decision;
         assert_eq!(held.safety.rule, Rule::Floor);
-        assert!(held.effects.is_empty());
+        assert_eq!(held.effects.is_empty(), n > 0, "a person is told once");
     }
     assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
 }

@@ -18,7 +18,8 @@ fn named(signature: &str, words: &str, result: &str) -> AgentEvent {
 
 fn told(decisions: &[Decision]) -> LoopOverride {
     let effects = decisions.iter().flat_map(|decision| &decision.effects);
-    let mut found = effects.filter_map(|effect| if let Effect::Inject(told) = effect { Some(told.clone()) } else { None });
+    let mut found =
+        effects.filter_map(|effect| if let Effect::Inject(told) = effect { Some(told.clone()) } else { None });
     found.next_back().unwrap_or_else(|| panic!("no override: {decisions:?}"))
 }
 

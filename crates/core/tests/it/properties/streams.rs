@@ -5,8 +5,9 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
-    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, EngineSwitched, Fault, FloorFact,
-    Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
+    AdvisorReply, AgentStart, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, DriftMeaning,
+    EngineSwitched, Fault, FloorFact, Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift, Report,
+    Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Choice, Policy, Profile};
@@ -116,7 +117,11 @@ impl Generator {
                 to: Label::cut("codex"),
                 reason: Label::cut("overloaded"),
             }),
-            _ => What::PolicyDrift(PolicyDrift { key: Label::cut("gate.x"), value: Label::cut("1") }),
+            _ => What::PolicyDrift(PolicyDrift {
+                key: Label::cut("gate.x"),
+                value: Label::cut("1"),
+                meaning: DriftMeaning::NotApplied,
+            }),
         }
     }
 
@@ -221,6 +226,8 @@ impl Generator {
             }),
             proposal: self.maybe(10, |me| me.digest()),
             reserve_micro_usd: self.maybe(20, |me| MicroUsd::new(me.below(3_000))),
+            agent_id: None,
+            starts_agent: self.maybe(10, |_| AgentStart::default()),
         }
     }
 

@@ -459,5 +459,13 @@ fn request(action: Action, proposal: Option<Digest>) -> What {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    What::Request(Request { action, authority: Some(authority), floor: None, proposal, reserve_micro_usd: None })
+    What::Request(Request {
+        action,
+        authority: Some(authority),
+        floor: None,
+        proposal,
+        reserve_micro_usd: None,
+        agent_id: None,
+        starts_agent: None,
+    })
 }

@@ -40,7 +40,16 @@ fn exact(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidat
         (true, Level::Note | Level::Override | Level::Hold) => "times within the window",
     };
     let proof = Proof::Exact(usize::try_from(if wide { span } else { run }).unwrap_or(usize::MAX));
-    Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key: newest.exact, proof, words, about: About::Call })
+    Some(Candidate {
+        level,
+        kind,
+        rule: Rule::LoopExact,
+        count: run,
+        key: newest.exact,
+        proof,
+        words,
+        about: About::Call,
+    })
 }
 
 /// Geometry: equal signatures among the last ten calls, 3 / 5 / 10.

@@ -1,0 +1,138 @@
+//! What a stop ended: every supervised client and every loop of our own in the workspace, each with its receipt.
+
+use super::ControlReport;
+use crate::error::Problem;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tripwire_core::counted::counted;
+use tripwire_session::driver::views;
+use tripwire_session::supervised::{self, StopReceipt, Supervisor, Waited};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::loop_lock::LoopLock;
+use tripwire_workspace::session::SessionId;
+
+/// How long a supervisor may take to end its client.
+const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
+/// The time between two looks at a loop that is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What runs in a workspace before it gets the order to stop: it may be over before the next look.
+#[derive(Debug)]
+pub(super) struct RunningSessions {
+    supervised: Vec<SessionId>,
+    own_loops: Vec<SessionId>,
+}
+
+impl RunningSessions {
+    /// Looks at all sessions of the workspace.
+    pub(super) fn find(layout: &Layout) -> Result<Self, Problem> {
+        let mut running = Self { supervised: Vec::new(), own_loops: Vec::new() };
+        for session in views::sessions(layout)? {
+            let supervisor = supervised::look(layout, &session)?.map_or(Supervisor::Gone, |seen| seen.supervisor);
+            if supervisor == Supervisor::Alive {
+                running.supervised.push(session);
+            } else if LoopLock::is_held(layout, &session) {
+                running.own_loops.push(session);
+            }
+        }
+        Ok(running)
+    }
+
+    /// Waits for the receipts, and says whether nothing is left that should not be. `named` is the session that the order is
+    /// journaled in: its run may have begun after the look.
+    pub(super) fn wait(
+        mut self,
+        layout: &Layout,
+        named: Option<&SessionId>,
+        said: &mut ControlReport,
+    ) -> Result<bool, Problem> {
+        let mut holds = true;
+        let until = Instant::now() + RECEIPT_WITHIN;
+        let several = self.supervised.len() > 1;
+        if let Some(named) = named.filter(|named| !self.supervised.contains(named)) {
+            let began = supervised::wait(layout, named, Supervisor::Gone, Duration::ZERO)?;
+            if began != Waited::NotSupervised {
+                self.supervised.push(named.clone());
+            }
+        }
+        for session in &self.supervised {
+            let left = until.saturating_duration_since(Instant::now());
+            let of = if several { format!(" of {session}") } else { String::new() };
+            match supervised::wait(layout, session, Supervisor::Alive, left)? {
+                Waited::Ended(end) => {
+                    let receipt = end.receipt;
+                    let (ended, left) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+                    said.say(&format!("receipt{of}: {ended} ended, {left}, {} ms", receipt.took_ms));
+                    said.receipts.push((session.to_string(), receipt));
+                    holds &= receipt.survivors == 0;
+                }
+                Waited::Lost | Waited::NotSupervised => {
+                    said.say(&format!(
+                        "the supervisor{of} went away without a receipt; its client's processes went with it"
+                    ));
+                    holds = false;
+                }
+                Waited::Late => {
+                    said.say(&format!("no receipt{of} came: the supervised client may still run"));
+                    holds = false;
+                }
+            }
+        }
+        for session in &self.own_loops {
+            let ended = is_loop_over(layout, session, until);
+            said.say(match ended {
+                true => "our own loop is ended, and the command that it ran with it",
+                false => "our own loop has not ended yet: see `tripwire status`",
+            });
+            holds &= ended;
+        }
+        match (self.supervised.len(), self.own_loops.len()) {
+            (0, 0) => said.say(
+                "no supervised process: a client that runs on its own is refused at its next step, and not killed",
+            ),
+            (0, _) => {}
+            (1, _) => {
+                said.say(
+                    "that run is over for good; `tripwire resume` takes the order back, so that a new one may begin",
+                );
+            }
+            (_, _) => {
+                said.say(
+                    "these runs are over for good; `tripwire resume` takes the order back, so that new ones may begin",
+                );
+            }
+        }
+        Ok(holds)
+    }
+}
+
+/// Waits for our own loop to leave, and says whether it has.
+fn is_loop_over(layout: &Layout, session: &SessionId, until: Instant) -> bool {
+    while LoopLock::is_held(layout, session) {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    true
+}
+
+/// All receipts together, for a script that wants one number.
+pub(super) fn total(receipts: &[(String, StopReceipt)]) -> Option<StopReceipt> {
+    let (_, first) = receipts.first()?;
+    Some(receipts.iter().skip(1).fold(*first, |sum, (_, one)| StopReceipt {
+        ended: sum.ended.saturating_add(one.ended),
+        survivors: sum.survivors.saturating_add(one.survivors),
+        // They ended side by side: the longest is how long it took.
+        took_ms: sum.took_ms.max(one.took_ms),
+    }))
+}
+
+/// Each receipt with its session.
+pub(super) fn listed(receipts: &[(String, StopReceipt)]) -> Value {
+    let listed = receipts.iter().map(|(session, receipt)| {
+        let StopReceipt { ended, survivors, took_ms } = receipt;
+        json!({"session": session, "ended": ended, "survivors": survivors, "took_ms": took_ms})
+    });
+    Value::Array(listed.collect())
+}

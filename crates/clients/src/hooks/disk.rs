@@ -1,0 +1,135 @@
+//! What a call changed on disk, with hooks alone: a look when it is let pass, and one when its end is reported.
+//!
+//! A call of an editing tool names its file, and one file is looked at. Any other call that may write is measured by the
+//! marks of the whole tree, where that is small enough for a hook; in a larger one nothing is claimed, and the call's words
+//! count. What a person does between two calls is not the agent's.
+
+use super::event::ToolCall;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path};
+use tripwire_core::chain::event::{DiskChanges, Flag, Flags};
+use tripwire_observe::{Doing, Nature, RawCall, nature, observe};
+use tripwire_session::file_marks::{FileMarks, LookLimits};
+use tripwire_session::foreign::Foreign;
+use tripwire_session::sources::counts_as_code;
+use tripwire_workspace::Workspace;
+
+/// Files that are remembered one by one.
+const FILES_MAX: usize = 64;
+
+/// What was seen of the disk before the calls that run now.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct DiskLook {
+    /// The whole tree, where it was looked at.
+    tree: Option<FileMarks>,
+    /// Single files, the newest last, as the last look left them.
+    files: Vec<(String, FileMarks)>,
+}
+
+/// Whether other calls run beside this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// Some do: what was seen before them stays what is compared with.
+    Running,
+    /// None does.
+    None,
+}
+
+/// What of the disk a call may change.
+enum Reach {
+    /// These files, as paths below the workspace.
+    Files(Vec<String>),
+    /// Anything.
+    Tree,
+    /// Nothing that counts.
+    Nothing,
+}
+
+/// Where a session's looks are kept.
+pub(super) struct DiskWatch<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) foreign: Foreign<'a>,
+}
+
+impl DiskWatch<'_> {
+    /// A call is let pass: what it may change is looked at now.
+    pub(super) fn before(&self, tool: &ToolCall, others: Others) {
+        let (layout, root) = (self.workspace.layout(), self.workspace.root());
+        let reach = self.reach(tool).0;
+        if matches!(reach, Reach::Nothing) {
+            return;
+        }
+        let mut look: DiskLook = self.foreign.disk_look(layout).unwrap_or_default();
+        match reach {
+            Reach::Nothing => {}
+            Reach::Files(paths) => {
+                for path in paths {
+                    if !look.files.iter().any(|(known, _)| *known == path) {
+                        let seen = FileMarks::of_file(root, Path::new(&path));
+                        look.files.push((path, seen));
+                    }
+                }
+                let surplus = look.files.len().saturating_sub(FILES_MAX);
+                look.files.drain(..surplus);
+            }
+            Reach::Tree => {
+                if others == Others::None || look.tree.is_none() {
+                    look.tree = FileMarks::within(root, look.tree.as_ref(), LookLimits::HOOK);
+                }
+            }
+        }
+        self.foreign.keep_disk_look(layout, &look);
+    }
+
+    /// A call has ended: what changed while it ran; nothing where it was not measured.
+    pub(super) fn after(&self, tool: &ToolCall) -> Option<DiskChanges> {
+        let (layout, root) = (self.workspace.layout(), self.workspace.root());
+        let (reach, flags) = self.reach(tool);
+        let counts = |path: &str| counts_as_code(flags, path);
+        if matches!(reach, Reach::Nothing) {
+            return None;
+        }
+        let mut look: DiskLook = self.foreign.disk_look(layout)?;
+        let changes = match reach {
+            Reach::Nothing => None,
+            Reach::Files(paths) => {
+                let mut changes = DiskChanges::default();
+                for path in &paths {
+                    let (_, before) = look.files.iter_mut().find(|(known, _)| known == path)?;
+                    let now = FileMarks::of_file(root, Path::new(path));
+                    changes.append(before.changes_until(&now, counts));
+                    *before = now;
+                }
+                Some(changes)
+            }
+            Reach::Tree => {
+                let before = look.tree.take()?;
+                look.tree = FileMarks::within(root, Some(&before), LookLimits::HOOK);
+                look.tree.as_ref().map(|now| before.changes_until(now, counts))
+            }
+        };
+        self.foreign.keep_disk_look(layout, &look);
+        changes
+    }
+
+    fn reach(&self, tool: &ToolCall) -> (Reach, Flags) {
+        let raw = RawCall { workspace_root: self.workspace.root().to_str(), ..tool.raw() };
+        let (Nature { doing, targets }, flags) = (nature(&raw), observe(&raw).flags);
+        let looks = [Flag::Read, Flag::Search, Flag::Plan, Flag::Wait, Flag::Ask];
+        let reach = match doing {
+            Doing::Looks => Reach::Nothing,
+            Doing::Runs if looks.into_iter().any(|flag| flags.has(flag)) && !flags.has(Flag::Change) => Reach::Nothing,
+            Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
+                Reach::Files(targets)
+            }
+            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => Reach::Tree,
+        };
+        (reach, flags)
+    }
+}
+
+/// Whether a path stays below the workspace.
+fn is_below(path: &str) -> bool {
+    !path.is_empty()
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
