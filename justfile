@@ -62,6 +62,20 @@ static:
     RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
+# The man pages, one per verb, and the shell completions, from the parser itself
+man:
+    cargo xtask reference
+    @echo "man -l target/man/tripwire.1"
+
+# What a release holds: the static binary, man pages, completions and licences, in target/release-files
+[doc('Everything that is shipped, in one folder')]
+dist: static man
+    rm -rf target/release-files && mkdir -p target/release-files/man/man1 target/release-files/completions
+    cp "target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md target/release-files/
+    cp target/man/*.1 target/release-files/man/man1/
+    cp target/completions/* target/release-files/completions/
+    @ls target/release-files target/release-files/man/man1 | head -50
+
 # Licences, advisories, duplicate versions, sources (cargo install --locked cargo-deny)
 deny:
     cargo deny --workspace check

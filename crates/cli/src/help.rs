@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent"]),
     ("Control", &["stop", "pause", "resume", "ack", "allow", "arm", "disarm"]),
-    ("Look", &["status", "log", "why", "verify", "export", "replay", "explain"]),
-    ("Tune", &["policy", "not-a-loop", "judge", "review", "identity", "memory"]),
+    ("Look", &["status", "ls", "log", "why", "verify", "export", "replay", "explain"]),
+    ("Tune", &["tune", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];
 
@@ -26,6 +26,25 @@ pub(crate) fn grouped(command: Command) -> Command {
     template.push_str("\nOptions:\n{options}{after-help}");
     command.help_template(template)
 }
+
+/// The short page: what a newcomer needs, and where the rest is.
+pub(crate) fn short(command: Command) -> Command {
+    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
+    for (title, verbs) in GROUPS {
+        // A text that cannot be written to a string does not exist.
+        writeln!(template, "{:<10} {}", format!("{title}:"), verbs.join(", ")).unwrap_or_default();
+    }
+    template.push_str(FIRST_STEPS);
+    command.help_template(template)
+}
+
+const FIRST_STEPS: &str = "
+First steps:
+  tripwire scan                       your past sessions: what would be stopped
+  tripwire run --budget 5usd claude   one guarded run, nothing installed
+  tripwire init                       guard every session of your agents
+
+`tripwire --help` explains every command, `tripwire COMMAND -h` one of them.";
 
 #[cfg(test)]
 mod tests {

@@ -6,12 +6,14 @@ mod exit;
 mod help;
 mod history;
 mod limits;
+mod moment;
 mod notify;
 mod parity;
 mod person;
 mod policy;
 mod print;
 mod session;
+mod sessions;
 mod verbs;
 mod workspace;
 
@@ -20,17 +22,17 @@ pub use exit::Exit;
 use clap::{CommandFactory, FromArgMatches as _, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
-use verbs::{Verb, hook, sandbox};
+use verbs::{Verb, here, hook, sandbox};
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
 /// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
-/// same decisions on every machine.
+/// same decisions on every machine. Without a command it shows how it stands here, and the next command to type.
 #[derive(Debug, Parser)]
 #[command(name = "tripwire", version, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 const AFTER_HELP: &str = "\
@@ -52,9 +54,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     } else if let Some(args) = sandbox::args::plain(&arguments) {
         Ok(sandbox::exec(&args))
     } else {
-        let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+        let parser =
+            if arguments.get(1).is_some_and(|first| first == "-h") { help::short(command()) } else { command() };
+        let parsed = parser.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
         match parsed {
-            Ok(cli) => cli.verb.run(command),
+            Ok(Cli { verb: Some(verb) }) => verb.run(command),
+            Ok(Cli { verb: None }) => here::run(),
             Err(error) => Ok(print::usage(&error)),
         }
     };

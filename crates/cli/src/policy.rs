@@ -2,7 +2,6 @@
 
 use crate::error::Problem;
 use clap::{Args, ValueEnum};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tripwire_core::policy::{Policy, Profile, SettingRow};
 use tripwire_core::rules::RuleEntry;
@@ -45,15 +44,21 @@ impl PolicyArgs {
         Self { profile, policy: None }
     }
 
-    /// The same, with the workspace's own manifest where no file is named and it has one.
-    pub(crate) fn or_manifest(&self, layout: &Layout) -> Self {
-        let manifest = || Some(layout.manifest()).filter(|file| file.exists());
-        Self { profile: self.profile, policy: self.policy.clone().or_else(manifest) }
+    /// The policy that holds in a workspace where no file is named: the person's own settings, then the manifest.
+    pub(crate) fn in_workspace(&self, layout: &Layout) -> Result<Loaded, Problem> {
+        match &self.policy {
+            Some(_) => self.loaded(),
+            None => Ok(policy_file::load_for(layout)?),
+        }
     }
 
     /// The policy: the defaults, then the file, then a scenario's head, then the flag.
     pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
-        let mut policy = self.loaded()?.policy;
+        self.over(self.loaded()?.policy, head)
+    }
+
+    /// The same over a policy that was read before.
+    pub(crate) fn over(&self, mut policy: Policy, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
         if let Some((header, file)) = head {
             let wrong = |error| Problem::in_file(format!("{file}: line 1: field `scenario`"), error);
             for (path, text) in header
@@ -77,7 +82,7 @@ impl PolicyArgs {
     pub(crate) fn loaded(&self) -> Result<Loaded, Problem> {
         match &self.policy {
             Some(file) => Ok(policy_file::load(file)?),
-            None => Ok(Loaded { policy: Policy::default(), lines: BTreeMap::new() }),
+            None => Ok(Loaded::default()),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod decision;
 pub(crate) mod money;
+pub(crate) mod style;
+pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod verdict;
 
@@ -88,6 +90,15 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn say_whole(text: &str) {
     // A closed stderr must not end a run that writes good data.
     drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Asks on the terminal, behind a question on stderr; what cannot be shown or read is an empty answer.
+pub(crate) fn question(text: &str) -> String {
+    let mut answer = String::new();
+    if io::stderr().lock().write_all(text.as_bytes()).is_ok() {
+        io::stdin().lock().read_line(&mut answer).ok();
+    }
+    answer
 }
 
 /// Opens a file, or standard input for `-`.

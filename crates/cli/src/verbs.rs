@@ -9,11 +9,13 @@ mod decide;
 mod doctor;
 mod explain;
 mod export;
+pub(crate) mod here;
 pub(crate) mod hook;
 mod identity;
 mod init;
 mod judge;
 mod log;
+mod ls;
 mod memory;
 mod not_a_loop;
 mod notify_and_wait;
@@ -26,6 +28,7 @@ mod scan;
 mod status;
 mod statusline;
 mod step;
+mod tune;
 mod verify;
 mod why;
 
@@ -39,6 +42,7 @@ pub(crate) enum Verb {
     Run(Box<run::RunArgs>),
     Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
+    Ls(ls::LsArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
@@ -48,6 +52,7 @@ pub(crate) enum Verb {
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
     Export(export::ExportArgs),
+    Tune(tune::TuneArgs),
     NotALoop(not_a_loop::NotALoopArgs),
     Memory(memory::MemoryArgs),
     Step(step::StepArgs),
@@ -78,6 +83,8 @@ impl Verb {
             Self::Run(args) => run::run(&args),
             Self::Agent(args) => agent::run(&args),
             Self::Status(args) => status::run(&args),
+            Self::Ls(args) => ls::run(&args),
+            Self::Tune(args) => tune::run(&args),
             Self::Stop(args) => control::stop(&args),
             Self::Pause(args) => control::pause(&args),
             Self::Resume(args) => control::resume(&args),

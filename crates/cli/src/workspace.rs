@@ -8,6 +8,7 @@ use tripwire_clients::{Client, Homes};
 use tripwire_journal::keys::KeyHome;
 use tripwire_session::driver::{Signing, views};
 use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Places, StatePlace, Workspace, exclude};
 
@@ -98,7 +99,7 @@ pub(crate) fn role_variable() -> Option<String> {
 /// Where a workspace's state may live, by the environment.
 pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
-    Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
+    Places { xdg_state_home: set("XDG_STATE_HOME"), xdg_config_home: set("XDG_CONFIG_HOME"), home: set("HOME") }
 }
 
 /// Where the person's state lives; none without a home.
@@ -121,7 +122,21 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 pub(crate) fn open(folder: &Path) -> Result<Workspace, Problem> {
     let workspace = Workspace::open(folder, &places())?;
     keep_out_of_commits(&workspace);
+    remember(&workspace);
     Ok(workspace)
+}
+
+/// Puts the workspace into the list of those that `tripwire ls` looks at. A list that cannot be written is no reason to do
+/// nothing, and not worth a word in a hook.
+pub(crate) fn remember(workspace: &Workspace) {
+    if let Some(known) = known() {
+        known.add(workspace.root()).ok();
+    }
+}
+
+/// The list of workspaces in which this person used tripwire; none without a home.
+pub(crate) fn known() -> Option<KnownWorkspaces> {
+    state_home().map(|state| KnownWorkspaces::of_person(&state))
 }
 
 /// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
@@ -145,14 +160,16 @@ pub(crate) fn temporary() -> Vec<PathBuf> {
 /// The person's folders and the clients', as the environment names them.
 pub(crate) fn homes() -> Homes {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
-    let own = Homes { home: set("HOME"), state: set("XDG_STATE_HOME"), ..Homes::default() };
+    let own =
+        Homes { home: set("HOME"), state: set("XDG_STATE_HOME"), config: set("XDG_CONFIG_HOME"), ..Homes::default() };
     Client::ALL.into_iter().map(|client| client.home()).fold(own, |homes, home| match set(home.variable) {
         Some(value) => homes.with(home, value),
         None => homes,
     })
 }
 
-/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
+/// What of the person's own the client's processes may only read: our state and settings, and the settings that call our
+/// hooks.
 pub(crate) fn read_only() -> Vec<PathBuf> {
     let homes = homes();
     let settings = Client::ALL.into_iter().flat_map(|client| {
@@ -160,5 +177,5 @@ pub(crate) fn read_only() -> Vec<PathBuf> {
         let folder = homes.folder(home);
         folder.into_iter().flat_map(|folder| home.read_only_in_run.iter().map(move |name| folder.join(name)))
     });
-    homes.own_state().into_iter().chain(settings).collect()
+    homes.own_state().into_iter().chain(homes.own_settings()).chain(settings).collect()
 }

@@ -10,6 +10,8 @@ pub struct Homes {
     pub home: Option<PathBuf>,
     /// `XDG_STATE_HOME`, where our key lives.
     pub state: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, where a person's own settings live.
+    pub config: Option<PathBuf>,
     /// The clients' own variables, by name.
     pub given: BTreeMap<&'static str, PathBuf>,
 }
@@ -69,6 +71,13 @@ impl Homes {
                 self.home.as_ref().map(|folder| folder.join(home.folder))
             }
         }
+    }
+
+    /// The folder of a person's own settings for all workspaces.
+    #[must_use]
+    pub fn own_settings(&self) -> Option<PathBuf> {
+        let config = self.config.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")));
+        config.map(|config| config.join("tripwire"))
     }
 
     /// The folder of our own state: keys and choices.

@@ -18,7 +18,7 @@ pub fn line(program: &Path, client: &str) -> String {
 }
 
 /// A word as a shell reads it back.
-fn shell_quoted(word: &str) -> String {
+pub(crate) fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 

@@ -9,9 +9,10 @@ pub(crate) mod file;
 pub(crate) mod form;
 mod plan;
 pub(crate) mod settings;
+pub mod status_line;
 pub(crate) mod trust;
 
-pub use change::{Change, InstallError, SettingsFile, read_settings};
+pub use change::{Change, InstallError, SettingsFile, StatusLineWish, read_settings};
 pub use file::{FileProblem, Scope};
 pub use form::{HookEntry, HookSettings, Relaxed};
 pub use plan::{InstallPlan, Installation, command};
@@ -40,6 +41,12 @@ pub fn detect(search_path: Option<OsString>) -> Vec<Found> {
         Some(Found { client, program })
     };
     Client::ALL.into_iter().filter_map(find).collect()
+}
+
+/// Whether a text of settings calls our hooks at all.
+#[must_use]
+pub fn holds_our_hooks(text: &str, form: &HookSettings) -> bool {
+    settings::commands(text, form).is_ok_and(|commands| !commands.is_empty())
 }
 
 #[cfg(test)]

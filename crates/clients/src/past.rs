@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::Explain;
+use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
@@ -68,6 +69,10 @@ pub struct PastSession {
     pub basis: PriceBasis,
     /// Lines that are no JSON; the others are judged all the same.
     pub broken_lines: u64,
+    /// The folder in which the client worked, where the transcript names it.
+    pub folder: Option<PathBuf>,
+    /// What each answer cost that has a name.
+    pub answers: Vec<(Fingerprint, Price)>,
     calls: Vec<PastCall>,
 }
 
@@ -104,6 +109,8 @@ impl PastSession {
             spent: contents.spent,
             basis: contents.basis,
             broken_lines: contents.broken_lines,
+            folder: contents.folder.map(PathBuf::from),
+            answers: contents.answers,
             calls: contents.calls,
         })
     }
@@ -112,6 +119,35 @@ impl PastSession {
     #[must_use]
     pub fn calls(&self) -> usize {
         self.calls.len()
+    }
+
+    /// When it was last at work, in milliseconds since 1970: its last call, else the file's last change.
+    #[must_use]
+    pub fn last_ms(&self) -> Option<u64> {
+        let modified = || {
+            let time = self.path.metadata().and_then(|metadata| metadata.modified()).ok()?;
+            let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+            u64::try_from(since.as_millis()).ok()
+        };
+        self.calls.iter().rev().find_map(PastCall::at_ms).or_else(modified)
+    }
+
+    /// When a call was made, in milliseconds since 1970, where the transcript says it.
+    #[must_use]
+    pub fn call_ms(&self, call: u64) -> Option<u64> {
+        self.calls.get(usize::try_from(call).ok()?).and_then(PastCall::at_ms)
+    }
+
+    /// A call as people read it.
+    #[must_use]
+    pub fn call_words(&self, call: u64) -> Option<String> {
+        self.calls.get(usize::try_from(call).ok()?).map(PastCall::words)
+    }
+
+    /// What its calls were, so that a copy of the same transcript is known as one.
+    #[must_use]
+    pub fn identity(&self) -> Fingerprint {
+        self.calls.iter().fold(Fingerprint::NONE, |all, call| all.and(call.identity()))
     }
 
     /// Judges it under a policy.

@@ -29,6 +29,8 @@ pub struct TranscriptDialect {
     pub lines_of_whole_file: fn(&str) -> Option<Vec<String>>,
     /// Where the figures of an answer are.
     pub figures: FigureOrder,
+    /// The folder in which the client worked, if a line names it.
+    pub folder_in_line: fn(&str) -> Option<String>,
 }
 
 /// Where a transcript has the figures of an answer.

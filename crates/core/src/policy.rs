@@ -4,11 +4,17 @@
 //! reference and the manifest. A policy is checked when it is loaded and its hash is in the session's first
 //! record; nothing can change it afterwards.
 
+mod by_profile;
+mod left_out;
 mod list;
+mod minute_bounds;
 mod setting;
 mod settings;
 
+pub use by_profile::ByProfile;
+pub use left_out::command_of;
 pub use list::List;
+pub use minute_bounds::MinuteBounds;
 pub use setting::{Choice, Limit, OnGuardFailure, OnToolError, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety,
@@ -92,14 +98,15 @@ impl Policy {
     /// # Errors
     /// The first pair that contradicts itself.
     pub fn check(&self) -> Result<(), PolicyError> {
+        let minute = self.minute_bounds();
         let relations = [
             (
-                ("gate.token_warning_threshold", self.gate.token_warning_threshold.get()),
-                ("gate.max_tokens_per_minute", self.gate.max_tokens_per_minute.get()),
+                ("gate.token_warning_threshold", minute.tokens_warned.get()),
+                ("gate.max_tokens_per_minute", minute.tokens.get()),
             ),
             (
-                ("gate.tool_call_warning_threshold", u64::from(self.gate.tool_call_warning_threshold.get())),
-                ("gate.max_tool_calls_per_minute", u64::from(self.gate.max_tool_calls_per_minute.get())),
+                ("gate.tool_call_warning_threshold", u64::from(minute.calls_warned.get())),
+                ("gate.max_tool_calls_per_minute", u64::from(minute.calls.get())),
             ),
             (
                 ("health.hard_stop_threshold", u64::from(self.health.hard_stop_threshold.millionths())),
@@ -176,7 +183,8 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_documents() {
         let policy = Policy::default();
-        assert_eq!(policy.gate.max_tokens_per_minute, Tokens::new(50_000));
+        let strict = Policy { profile: Profile::Strict, ..Policy::default() };
+        assert_eq!(strict.minute_bounds().tokens, Tokens::new(50_000));
         assert_eq!(policy.loops.loop_similarity_threshold, Ratio::from_per_mille(900));
         assert_eq!(policy.check(), Ok(()));
     }
@@ -187,7 +195,7 @@ mod tests {
         policy.set("gate.max_tokens_per_minute", "80000").unwrap();
         policy.set("profile", "strict").unwrap();
         policy.set("health.soft_suspend_threshold", "0.5").unwrap();
-        assert_eq!(policy.gate.max_tokens_per_minute, Tokens::new(80_000));
+        assert_eq!(policy.gate.max_tokens_per_minute, ByProfile::At(Tokens::new(80_000)));
         assert_eq!(policy.profile, Profile::Strict);
         assert_eq!(policy.health.soft_suspend_threshold, Ratio::from_per_mille(500));
     }
@@ -206,9 +214,9 @@ mod tests {
     #[test]
     fn contradicting_settings_are_refused() {
         let mut policy = Policy::default();
-        policy.set("gate.token_warning_threshold", "60000").unwrap();
+        policy.set("gate.token_warning_threshold", "700000").unwrap();
         let error = policy.check().unwrap_err().to_string();
-        assert!(error.contains("token_warning_threshold` (60000) must not be more than"), "{error}");
+        assert!(error.contains("token_warning_threshold` (700000) must not be more than"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a workspace must not show when it contains the home of its user: our own state, and the keys of a person.
+//! What a workspace must not show when it contains the home of its user: our own state and settings, and the keys of a person.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ const SECRETS: [&str; 18] = [
 pub(crate) fn hidden(shown: &[&PathBuf], writable: &[&PathBuf]) -> Result<Vec<PathBuf>, LayerError> {
     hidden_in(
         std::env::var_os("HOME").map(PathBuf::from),
-        std::env::var_os("XDG_STATE_HOME").map(PathBuf::from),
+        ["XDG_STATE_HOME", "XDG_CONFIG_HOME"].into_iter().filter_map(std::env::var_os).map(PathBuf::from).collect(),
         |path| {
             let below = |roots: &[&PathBuf]| roots.iter().any(|root| path.starts_with(root));
             (below(shown), below(writable))
@@ -45,15 +45,16 @@ pub(crate) fn hidden(shown: &[&PathBuf], writable: &[&PathBuf]) -> Result<Vec<Pa
 /// Where a path is: below something that is shown, below something that can be written to.
 fn hidden_in(
     home: Option<PathBuf>,
-    state_home: Option<PathBuf>,
+    given: Vec<PathBuf>,
     place: impl Fn(&Path) -> (bool, bool),
 ) -> Result<Vec<PathBuf>, LayerError> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let home = home.filter(absolute).and_then(|home| fs::canonicalize(home).ok());
     let mut hidden = Vec::new();
-    // What lies in it is obeyed: staged changes, and plans for taking them back. Who could write there could write anywhere.
-    let mut states: Vec<PathBuf> = state_home.into_iter().filter(absolute).collect();
-    states.extend(home.as_ref().map(|home| home.join(".local/state")));
+    // What lies in it is obeyed: staged changes, and plans for taking them back; the person's own settings. Who could write
+    // there could write anywhere.
+    let mut states: Vec<PathBuf> = given.into_iter().filter(absolute).collect();
+    states.extend(home.iter().flat_map(|home| [home.join(".local/state"), home.join(".config")]));
     if states.is_empty() {
         states.push(std::env::temp_dir());
     }
@@ -107,16 +108,20 @@ mod tests {
     #[test]
     fn box_1_below_a_workspace_with_the_home_state_and_keys_are_hidden() {
         let home = home();
-        let found =
-            hidden_in(Some(home.clone()), None, |path| (path.starts_with(home.path()), path.starts_with(home.path())));
-        assert_eq!(found.expect("hides"), [home.join(".local/state/tripwire"), home.join(".ssh")]);
+        let found = hidden_in(Some(home.clone()), Vec::new(), |path| {
+            (path.starts_with(home.path()), path.starts_with(home.path()))
+        });
+        assert_eq!(
+            found.expect("hides"),
+            [home.join(".local/state/tripwire"), home.join(".config/tripwire"), home.join(".ssh")]
+        );
         assert!(home.join(".local/state/tripwire").is_dir(), "it is made, so that nobody inside can make it");
     }
 
     #[test]
     fn box_1_a_home_that_is_not_shown_is_left_alone() {
         let home = home();
-        let found = hidden_in(Some(home.clone()), Some(home.join("state")), |_| (false, false));
+        let found = hidden_in(Some(home.clone()), vec![home.join("state")], |_| (false, false));
         assert!(found.expect("hides").is_empty());
         assert!(!home.join(".local").exists() && !home.join("state").exists());
     }

@@ -119,7 +119,7 @@ impl Driver<Disk> {
             drop(sweep_drafts(&folder));
         }
         template::write_if_missing(&layout.manifest())?;
-        let mut policy = policy_file::load(&layout.manifest())?.policy;
+        let mut policy = policy_file::load_for(layout)?.policy;
         change(&mut policy)?;
         let manifest = authority::manifest(layout)?;
         let permissions = authority::compile(layout, &manifest, &mut policy)?;

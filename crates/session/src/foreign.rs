@@ -3,6 +3,7 @@
 use crate::driver::{Driver, DriverError, Signing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -145,6 +146,20 @@ impl Foreign<'_> {
     }
 }
 
+/// Which client began each of our sessions through its hooks, as the notes between the two say.
+#[must_use]
+pub fn clients(layout: &Layout) -> BTreeMap<SessionId, String> {
+    let notes = std::fs::read_dir(layout.clients()).into_iter().flatten().filter_map(Result::ok).take(NOTES_MAX);
+    let named = notes.filter_map(|note| {
+        let path = note.path();
+        let client = path.file_name()?.to_str()?.split_once('-').map(|(client, _)| client.to_owned())?;
+        // Files with an ending hold what hooks leave for each other.
+        let session = if path.extension().is_none() { read(&path) } else { None }?;
+        Some((session, client))
+    });
+    named.collect()
+}
+
 /// What the hooks of one session leave for each other.
 #[derive(Debug)]
 pub struct Notes {
@@ -188,6 +203,8 @@ fn lock(path: &Path) -> Result<FileLock, FileError> {
 const LOCK_WAIT: Duration = Duration::from_secs(8);
 /// What notes usually need, so that reading them is one system call.
 const NOTES_BYTES_USUAL: u64 = 16 * 1_024;
+/// Notes of sessions that are looked at.
+const NOTES_MAX: usize = 20_000;
 /// The longest notes that are read back.
 const NOTES_BYTES_MAX: u64 = 256 * 1_024;
 
@@ -234,5 +251,8 @@ mod tests {
         let first = open("a/../b");
         assert_eq!(open("a/../b"), first);
         assert_ne!(open("c"), first);
+        drop(Foreign { client: "claude", session: "c" }.notes(&layout).unwrap());
+        let clients = clients(&layout);
+        assert_eq!((clients.len(), clients.get(&first).map(String::as_str)), (2, Some("claude")));
     }
 }

@@ -218,11 +218,9 @@ impl Gate {
 /// When that cannot be known.
 pub fn is_required(layout: &Layout) -> Result<bool, ReviewError> {
     use tripwire_core::policy::Switch;
-    if layout.manifest().symlink_metadata().is_ok() {
-        let policy = tripwire_workspace::policy_file::load(&layout.manifest())?.policy;
-        if policy.review.required == Switch::On {
-            return Ok(true);
-        }
+    let policy = tripwire_workspace::policy_file::load_for(layout)?.policy;
+    if policy.review.required == Switch::On {
+        return Ok(true);
     }
     let newest = crate::driver::views::newest(layout)?;
     let Some(session) = newest else { return Ok(false) };

@@ -8,6 +8,7 @@ pub mod exclude;
 pub mod geometry;
 pub mod git;
 pub mod hash;
+pub mod known;
 pub mod loop_lock;
 pub mod mode;
 mod own_outputs;

@@ -1,5 +1,7 @@
-//! A policy from a file in the manifest's form, with the place each value came from.
+//! A policy from files in the manifest's form, with the place each value came from: the person's own settings first, then
+//! the workspace's manifest, which overrides them.
 
+use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, ManifestError};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,6 +25,16 @@ pub enum PolicyFileError {
         /// What is wrong.
         error: PolicyError,
     },
+    /// A value of one workspace stands in the settings for all.
+    #[error("`{}` line {line}: `{path}` belongs to one workspace, not to your settings for all", file.display())]
+    OfWorkspace {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The path.
+        path: String,
+    },
     /// The settings contradict each other.
     #[error("`{}`: {error}", file.display())]
     Relation {
@@ -37,18 +49,28 @@ impl Explain for PolicyFileError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Manifest(error) => error.hint(),
+            Self::OfWorkspace { .. } => "write it into `.geometry/MANIFEST.yaml` of that workspace".into(),
             Self::Setting { .. } | Self::Relation { .. } => "list all settings with `tripwire policy show`".into(),
         }
     }
 }
 
 /// A policy with the lines that set it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Loaded {
     /// The policy.
     pub policy: Policy,
-    /// Dotted path to the line of the file that set it.
-    pub lines: BTreeMap<String, u64>,
+    /// Dotted path to the place that set it.
+    pub lines: BTreeMap<String, SettingPlace>,
+}
+
+/// Where a value was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingPlace {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
 }
 
 /// Reads a policy file.
@@ -56,29 +78,58 @@ pub struct Loaded {
 /// # Errors
 /// When the file cannot be read or a setting is unknown, wrong or contradicts another: nothing is guessed.
 pub fn load(file: &Path) -> Result<Loaded, PolicyFileError> {
-    let manifest = Manifest::load(file)?;
-    let mut policy = Policy::default();
-    let mut lines = BTreeMap::new();
-    for (path, (text, line)) in joined(&manifest) {
-        if is_carried_elsewhere(&path) || (path == "identity.workflow_binding" && text == "null") {
-            continue;
-        }
-        let wrong = |error| PolicyFileError::Setting { file: file.to_owned(), line, error };
-        policy.set(&path, &text).map_err(wrong)?;
-        lines.insert(path, line);
-    }
-    policy.check().map_err(|error| PolicyFileError::Relation { file: file.to_owned(), error })?;
-    Ok(Loaded { policy, lines })
+    let mut loaded = Loaded::default();
+    loaded.read(&Manifest::load(file)?)?;
+    loaded.check(file)?;
+    Ok(loaded)
 }
 
-/// The policy that a session would begin with: the file's, or the defaults where there is none yet. Nothing is made.
+/// The policy that a session of this workspace would begin with: the defaults, the person's own settings, the manifest; as
+/// far as they are there. Nothing is made.
 ///
 /// # Errors
 /// See [`load`].
-pub fn load_or_default(file: &Path) -> Result<Policy, PolicyFileError> {
-    match file.symlink_metadata() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
-        Ok(_) | Err(_) => Ok(load(file)?.policy),
+pub fn load_for(layout: &Layout) -> Result<Loaded, PolicyFileError> {
+    let mut loaded = Loaded::default();
+    if let Some(file) = layout.user_settings().filter(|file| is_there(file)) {
+        let settings = Manifest::load(file)?;
+        let own: Vec<String> = settings.settings().into_iter().map(|scalar| scalar.path).collect();
+        let of_workspace = |path: &str| is_carried_elsewhere(path) || !own.iter().any(|known| known == path);
+        if let Some(wrong) = settings.scalars().into_iter().find(|scalar| of_workspace(&scalar.path)) {
+            return Err(PolicyFileError::OfWorkspace { file: file.to_owned(), line: wrong.line, path: wrong.path });
+        }
+        loaded.read(&settings)?;
+        loaded.check(file)?;
+    }
+    let manifest = layout.manifest();
+    if is_there(&manifest) {
+        loaded.read(&Manifest::load(&manifest)?)?;
+        loaded.check(&manifest)?;
+    }
+    Ok(loaded)
+}
+
+/// Whether anything has this name: what cannot be read is not passed over.
+fn is_there(file: &Path) -> bool {
+    !matches!(file.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+}
+
+impl Loaded {
+    /// Sets what a file says.
+    fn read(&mut self, manifest: &Manifest) -> Result<(), PolicyFileError> {
+        for (path, (text, line)) in joined(manifest) {
+            if is_carried_elsewhere(&path) || (path == "identity.workflow_binding" && text == "null") {
+                continue;
+            }
+            let file = || manifest.file().to_owned();
+            self.policy.set(&path, &text).map_err(|error| PolicyFileError::Setting { file: file(), line, error })?;
+            self.lines.insert(path, SettingPlace { file: file(), line });
+        }
+        Ok(())
+    }
+
+    fn check(&self, file: &Path) -> Result<(), PolicyFileError> {
+        self.policy.check().map_err(|error| PolicyFileError::Relation { file: file.to_owned(), error })
     }
 }
 

@@ -37,6 +37,8 @@ pub enum StatePlace {
 pub struct Places {
     /// `$XDG_STATE_HOME`.
     pub xdg_state_home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`.
+    pub xdg_config_home: Option<PathBuf>,
     /// `$HOME`.
     pub home: Option<PathBuf>,
 }
@@ -45,9 +47,20 @@ impl Places {
     /// Where state may live: `$XDG_STATE_HOME`, else `~/.local/state`; a relative path counts as not set.
     #[must_use]
     pub fn state_home(&self) -> Option<PathBuf> {
-        let set = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
-        set(&self.xdg_state_home).or_else(|| set(&self.home).map(|home| home.join(".local/state")))
+        absolute(&self.xdg_state_home).or_else(|| absolute(&self.home).map(|home| home.join(".local/state")))
     }
+
+    /// The person's own settings, for all workspaces: in `$XDG_CONFIG_HOME`, else in `~/.config`.
+    #[must_use]
+    pub fn user_settings(&self) -> Option<PathBuf> {
+        let home = absolute(&self.xdg_config_home).or_else(|| absolute(&self.home).map(|home| home.join(".config")));
+        home.map(|home| home.join("tripwire").join("settings.yaml"))
+    }
+}
+
+/// A path that is set; a relative one counts as not set.
+fn absolute(path: &Option<PathBuf>) -> Option<PathBuf> {
+    path.clone().filter(|path| path.is_absolute())
 }
 
 /// Why there is no workspace to work in.
@@ -142,9 +155,10 @@ impl Workspace {
     /// Finds the workspace of a folder without making anything: for commands that only look.
     pub fn locate(start: &Path, places: &Places) -> Result<Self, WorkspaceError> {
         let root = find_root(start)?;
-        let layout = Layout::at(&root.join(FOLDER));
+        let settings = places.user_settings();
+        let layout = Layout::at(&root.join(FOLDER)).with_user_settings(settings.clone());
         if inspect(layout.folder())? == FolderState::Missing && may_write(&root).is_err() {
-            let layout = Layout::at(&outside(&root, places)?);
+            let layout = Layout::at(&outside(&root, places)?).with_user_settings(settings);
             inspect(layout.folder())?;
             return Ok(Self { root, layout, state: StatePlace::InStateHome });
         }
@@ -325,7 +339,7 @@ mod tests {
         as_ordinary_user("workspace::tests::an_unwritable_workspace_keeps_its_state_elsewhere", || {
             let (dir, state) = (TestDir::new(), TestDir::new());
             dir.read_only();
-            let places = Places { xdg_state_home: Some(state.path().to_owned()), home: None };
+            let places = Places { xdg_state_home: Some(state.path().to_owned()), ..Places::default() };
             let workspace = Workspace::open(dir.path(), &places).unwrap();
             assert_eq!((workspace.root(), workspace.state()), (dir.path(), StatePlace::InStateHome));
             assert!(workspace.layout().folder().starts_with(state.path().join("tripwire")));
@@ -333,7 +347,8 @@ mod tests {
             assert_eq!(Workspace::locate(dir.path(), &places).unwrap(), workspace, "the place is stable");
             let error = Workspace::open(dir.path(), &Places::default()).unwrap_err();
             assert!(matches!(error, WorkspaceError::NoStateHome { .. }), "{error}");
-            let relative = Places { xdg_state_home: Some("state".into()), home: Some(state.path().to_owned()) };
+            let home = Some(state.path().to_owned());
+            let relative = Places { xdg_state_home: Some("state".into()), home, ..Places::default() };
             let elsewhere = Workspace::open(dir.path(), &relative).unwrap();
             assert!(elsewhere.layout().folder().starts_with(state.path().join(".local/state/tripwire")));
         });

@@ -202,7 +202,7 @@ fn runner(plan: &Plan, driver: &Driver) -> Result<ToolRunner, SessionError> {
 
 /// The policy that the session would be frozen with.
 fn trial(layout: &Layout, change: &impl Fn(&mut Policy) -> Result<(), PolicyError>) -> Result<Policy, SessionError> {
-    let mut policy = policy_file::load_or_default(&layout.manifest()).map_err(DriverError::from)?;
+    let mut policy = policy_file::load_for(layout).map_err(DriverError::from)?.policy;
     change(&mut policy).map_err(DriverError::from)?;
     policy.check().map_err(DriverError::from)?;
     Ok(policy)

@@ -35,6 +35,16 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// The end of a line that fits so many columns, for paths, whose end says more; what was cut is marked.
+pub(crate) fn cut_front(line: &str, columns: usize) -> String {
+    let length = line.chars().count();
+    if length <= columns {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().skip(length + 1 - columns.min(length)).collect();
+    format!("…{kept}")
+}
+
 /// A line broken between words so that it fits so many columns; its first columns are a label, and what does not fit hangs
 /// below the text behind it. A word that does not fit a line of its own is left whole, so that it can be copied.
 pub(crate) fn hang(line: &str, columns: usize, label: usize) -> Vec<String> {
@@ -147,6 +157,10 @@ mod tests {
         assert_eq!(cut("thirteen char", 12), "thirteen ch…");
         assert_eq!(cut("ends in a   gap", 12), "ends in a…");
         assert_eq!(cut("äöüäöü", 5), "äöüä…");
+        assert_eq!(
+            (cut_front("/home/a/work", 12).as_str(), cut_front("/home/a/work", 6).as_str()),
+            ("/home/a/work", "…/work")
+        );
     }
 
     #[test]

@@ -373,7 +373,7 @@ fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, Stri
         set("identity.role", role);
     }
     let detected = test_command::detect(workspace.root()).map(str::to_owned);
-    let policy = tripwire_workspace::policy_file::load_or_default(&workspace.layout().manifest()).unwrap_or_default();
+    let policy = tripwire_workspace::policy_file::load_for(workspace.layout()).unwrap_or_default().policy;
     let written = !policy.dirty_bits.test_command.as_str().is_empty();
     if let Some(command) = args.verify.clone().or(detected.filter(|_| !written)) {
         set("dirty_bits.test_command", command);

@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::policy::PolicyArgs;
 use crate::print::decision::{self, DecisionSummary};
 use crate::print::{self, Out};
+use crate::workspace::places;
 use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
@@ -19,6 +20,8 @@ use tripwire_session::body::{self, EndBody, SessionBody};
 use tripwire_session::formats::recording::Recorder;
 use tripwire_session::formats::scenario::Header;
 use tripwire_session::formats::stream::{Inputs, Item};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::policy_file;
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
 ///
@@ -36,6 +39,9 @@ pub(crate) struct DecideArgs {
     file: PathBuf,
     #[command(flatten)]
     chosen: PolicyArgs,
+    /// Decide under the policy that holds in this workspace: your own settings and its manifest.
+    #[arg(long, value_name = "DIR", conflicts_with = "policy")]
+    workspace: Option<PathBuf>,
     /// Write JSON also on a terminal.
     #[arg(long, conflicts_with = "text")]
     json: bool,
@@ -77,7 +83,11 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
         }
         other => other.map_err(wrong)?,
     };
-    let policy = args.chosen.policy(header.as_deref().map(|header| (header, name.as_str())))?;
+    let base = match &args.workspace {
+        Some(folder) => policy_file::load_for(Workspace::locate(folder, &places())?.layout())?.policy,
+        None => args.chosen.loaded()?.policy,
+    };
+    let policy = args.chosen.over(base, header.as_deref().map(|header| (header, name.as_str())))?;
     let mut session = Session::new(args, Chain::new(policy)?)?;
     session.begin(header.as_deref())?;
     loop {

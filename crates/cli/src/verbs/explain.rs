@@ -26,7 +26,8 @@ pub(crate) struct ExplainArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
-    let policy = args.chosen.or_manifest(args.place.look()?.layout()).policy(None)?;
+    let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
+    let policy = args.chosen.over(loaded.policy, None)?;
     let mut out = Out::lock();
     match &args.rule {
         Some(name) => {
@@ -54,7 +55,7 @@ fn in_words(entry: &RuleEntry, policy: &Policy) -> String {
     lines.extend(print::wrap(entry.what, "", ""));
     lines.push(String::new());
     lines.extend(part("threshold", entry.threshold));
-    lines.extend(in_force(entry, policy).iter().map(|row| format!("{HANGING}{} = {}", row.path, row.value)));
+    lines.extend(in_force(entry, policy).iter().map(|row| format!("{HANGING}{} = {}", row.path, row.shown())));
     for (label, text) in [("source", entry.source), ("fires", entry.fires), ("quiet", entry.quiet)] {
         lines.extend(part(label, text));
     }
@@ -63,7 +64,7 @@ fn in_words(entry: &RuleEntry, policy: &Policy) -> String {
 
 fn as_json(entry: &RuleEntry, policy: &Policy) -> String {
     let settings: serde_json::Map<String, serde_json::Value> =
-        in_force(entry, policy).into_iter().map(|row| (row.path.to_owned(), row.value.into())).collect();
+        in_force(entry, policy).into_iter().map(|row| (row.path.to_owned(), row.shown().into())).collect();
     json!({
         "id": entry.id, "title": entry.title, "what": entry.what, "threshold": entry.threshold,
         "settings": settings, "source": entry.source, "fires": entry.fires, "quiet": entry.quiet,

@@ -229,6 +229,7 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
 /// Begins our session for a client's.
 fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
     crate::workspace::keep_out_of_commits(workspace);
+    crate::workspace::remember(workspace);
     foreign.open_in(workspace, crate::workspace::signing(workspace), clock::now(), role)
 }
 
@@ -256,7 +257,7 @@ fn policy_on_failure(call: &HookCall, workspace: &Workspace) -> OnGuardFailure {
     let foreign = Foreign { client: call.client.name(), session: &call.session };
     let policy = match named_session().or_else(|| foreign.known(layout)) {
         Some(session) => frozen_policy(layout, &session),
-        None => tripwire_workspace::policy_file::load(&layout.manifest()).ok().map(|loaded| loaded.policy),
+        None => tripwire_workspace::policy_file::load_for(layout).ok().map(|loaded| loaded.policy),
     };
     policy.map_or(OnGuardFailure::Hold, |policy| policy.gate.on_guard_failure)
 }

@@ -160,9 +160,10 @@ impl Source {
 
     fn read_in(&self, workspace: Workspace) -> Result<Running, Problem> {
         let (layout, file) = (workspace.layout(), workspace.layout().manifest());
-        let (policy, manifest) = match file.symlink_metadata() {
-            Ok(_) => (policy_file::load(&file)?.policy, Manifest::load(&file)),
-            Err(_) => (Policy::default(), Manifest::parse(&file, template::FRESH.into())),
+        let policy = policy_file::load_for(layout)?.policy;
+        let manifest = match file.symlink_metadata() {
+            Ok(_) => Manifest::load(&file),
+            Err(_) => Manifest::parse(&file, template::FRESH.into()),
         };
         let manifest = manifest.map_err(PolicyFileError::from)?;
         let permissions = current::permissions(layout)?;

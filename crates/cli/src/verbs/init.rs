@@ -8,10 +8,11 @@ use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use tripwire_clients::hooks::TurnEnd;
-use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope};
+use tripwire_clients::install::status_line::{self, StatusLine};
+use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope, StatusLineWish};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
@@ -42,6 +43,9 @@ pub(crate) struct InitArgs {
     /// Take the hooks out again.
     #[arg(long)]
     remove: bool,
+    /// Also show tripwire's line in Claude Code's status bar; one of your own stays.
+    #[arg(long, conflicts_with = "remove")]
+    statusline: bool,
     /// Do not ask. Without a terminal nothing is written unless this is given.
     #[arg(long)]
     yes: bool,
@@ -63,7 +67,8 @@ impl Explain for NoClientError {
 
 /// Runs the verb.
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
-    let plan = Plan::of(args)?;
+    let mut plan = Plan::of(args)?;
+    plan.offer_status_line(args);
     let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new() };
     let planned = plan.planned()?;
     for (client, change) in &planned.changes {
@@ -105,16 +110,16 @@ fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
         print::say("nothing was changed: there is no terminal to ask on; add `--yes` to write this");
         return Ok(false);
     }
-    let mut terminal = std::io::stderr().lock();
-    // A question that cannot be shown is not answered with yes, because nothing is read then.
-    drop(terminal.write_all(b"write this? [y/N] "));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    let agreed = read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes");
+    let agreed = ask("write this? [y/N] ");
     if !agreed {
         print::say("nothing was changed");
     }
     Ok(agreed)
+}
+
+/// Asks a person on the terminal; what cannot be read is no yes.
+fn ask(question: &str) -> bool {
+    matches!(print::question(question).trim(), "y" | "Y" | "yes")
 }
 
 /// What is to be done, and for whom.
@@ -127,6 +132,7 @@ struct Plan {
     /// The workspace, where the hooks are its own.
     workspace: Option<Workspace>,
     remove: bool,
+    status_line: StatusLineWish,
 }
 
 impl Plan {
@@ -150,11 +156,38 @@ impl Plan {
         };
         let program =
             std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
-        Ok(Self { clients, found, scope, program, choice, workspace, remove: args.remove })
+        let status_line = if args.statusline { StatusLineWish::Wanted } else { StatusLineWish::NotAsked };
+        Ok(Self { clients, found, scope, program, choice, workspace, remove: args.remove, status_line })
+    }
+
+    /// Offers the status line where a client has one and nobody uses it yet: a person on a terminal is asked, others read
+    /// of the flag.
+    fn offer_status_line(&mut self, args: &InitArgs) {
+        if self.remove || args.form.json || self.status_line == StatusLineWish::Wanted {
+            return;
+        }
+        let homes = workspace::homes();
+        let free = |client: &&Client| {
+            let form = client.adapter().settings;
+            let file = self.installation(&homes).file(**client).ok();
+            let text = file.and_then(|file| install::read_settings(&file.path)).unwrap_or_default();
+            form.status_line.is_some() && status_line::look(&text, form) == StatusLine::Absent
+        };
+        let titles: Vec<&str> = self.clients.iter().filter(free).map(|client| client.adapter().title).collect();
+        if titles.is_empty() {
+            return;
+        }
+        let titles = titles.join(", ");
+        let asks = !args.yes && !args.print && std::io::stdin().is_terminal() && print::is_terminal();
+        if !asks {
+            print::say(&format!("note: `--statusline` also shows tripwire's line in the status bar of {titles}"));
+        } else if ask(&format!("also show tripwire's line in the status bar of {titles}? [y/N] ")) {
+            self.status_line = StatusLineWish::Wanted;
+        }
     }
 
     fn installation<'a>(&'a self, homes: &'a Homes) -> Installation<'a> {
-        Installation { scope: &self.scope, homes, program: &self.program }
+        Installation { scope: &self.scope, homes, program: &self.program, status_line: self.status_line }
     }
 
     fn found(&self, client: Client) -> Option<&Path> {

@@ -11,7 +11,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use tripwire_fs::bounded;
 use tripwire_judge::{Answer, COMMAND_BYTES_MAX, Facts, Judge, Verdict};
-use tripwire_workspace::policy_file::load_or_default;
+use tripwire_workspace::policy_file::load_for;
 
 /// Longest line of a stream: a command of the largest size, escaped.
 const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
@@ -40,7 +40,7 @@ pub(crate) struct JudgeArgs {
 pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let start = args.place.folder()?;
-    let policy = load_or_default(&workspace.layout().manifest())?;
+    let policy = load_for(workspace.layout())?.policy;
     let mut facts = Facts::here(workspace.root().to_owned(), start, &policy);
     facts.protected.extend(args.protected_branch.iter().cloned());
     let mut out = Out::lock();

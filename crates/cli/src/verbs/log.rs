@@ -3,15 +3,14 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
+use crate::moment::moment;
 use crate::print::{self, Form, Out};
 use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
-use tripwire_core::explain::Explain;
 use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::clock;
@@ -171,68 +170,12 @@ fn as_json(pair: &Pair) -> Result<String, Problem> {
     Ok(line.to_string())
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
-struct SinceError {
-    text: String,
-}
-
-impl Explain for SinceError {
-    fn hint(&self) -> Cow<'_, str> {
-        "give one of these, for instance `--since 15m`".into()
-    }
-}
-
-/// A moment: a span back from now, or a stamp as every file of `.geometry/` has it.
-fn moment(text: &str, now: WallClock) -> Result<WallClock, SinceError> {
-    let wrong = || SinceError { text: text.to_owned() };
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return stamp(text).ok_or_else(wrong),
-    };
-    let back = number.parse::<u64>().map_err(|_| wrong())?.saturating_mul(seconds * 1_000);
-    Ok(WallClock::from_epoch_ms(now.epoch_ms().saturating_sub(back)))
-}
-
-/// Finds the moment whose stamp this is, by halving: stamps sort as moments do.
-fn stamp(text: &str) -> Option<WallClock> {
-    let (mut low, mut high) = (0_u64, EPOCH_SECONDS_MAX);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if WallClock::from_epoch_ms(middle * 1_000).to_string().as_str() < text {
-            low = middle + 1
-        } else {
-            high = middle
-        }
-    }
-    let found = WallClock::from_epoch_ms(low * 1_000);
-    (found.to_string() == text).then_some(found)
-}
-
 /// How often a followed journal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The last second of the year 9999.
-const EPOCH_SECONDS_MAX: u64 = 253_402_300_799;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NOW: WallClock = WallClock::from_epoch_ms(1_772_292_600_000);
-
-    #[test]
-    fn a_moment_is_a_span_or_a_stamp_and_nothing_else() {
-        assert_eq!(moment("90s", NOW).unwrap().to_string(), "2026-02-28T15:28:30Z");
-        assert_eq!(moment("2d", NOW).unwrap().to_string(), "2026-02-26T15:30:00Z");
-        assert_eq!(moment("2026-02-28T15:30:00Z", NOW).unwrap(), NOW);
-        for bad in ["", "m", "-5m", "yesterday", "2026-02-30T00:00:00Z", "5", "2026-02-28", "é"] {
-            assert!(moment(bad, NOW).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn a_family_matches_its_rules_and_no_other() {

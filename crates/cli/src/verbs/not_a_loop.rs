@@ -20,8 +20,8 @@ use tripwire_workspace::policy_file;
 
 /// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
 ///
-/// The command that it prints, `tripwire decide --check`, fails on it until a setting of the manifest or a rule is changed,
-/// and keeps it from coming back.
+/// The command that it prints, `tripwire decide --check`, fails on it until the alarm is tuned away (`tripwire tune`) or a rule
+/// is changed, and keeps it from coming back.
 #[derive(Debug, Args)]
 pub(crate) struct NotALoopArgs {
     /// The number `i` of the decision that was wrong.
@@ -73,12 +73,8 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
     let file = args.out.clone().unwrap_or_else(|| {
         workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
     });
-    let manifest = Some(workspace.layout().manifest()).filter(|file| file.exists());
-    // What the manifest says is left to it, so that changing it is what the check shows.
-    let usual = match &manifest {
-        Some(file) => policy_file::load(file)?.policy,
-        None => Policy::default(),
-    };
+    // What a person tunes is left to the settings, so that changing them is what the check shows.
+    let usual = policy_file::load_for(workspace.layout())?.policy;
     let text = scenario(&rule, driver.policy(), &usual, &lines, args.decision);
     write(&file, &text)?;
     let mut out = Out::lock();
@@ -87,8 +83,12 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         true => json!({"file": shown, "rule": rule, "inputs": lines.len()}).to_string(),
         false => {
             let inputs = counted(lines.len(), "input");
-            let policy = manifest.map_or(String::new(), |file| format!(" --policy {}", file.display()));
-            format!("saved {inputs} to `{shown}`; check it with `tripwire decide --check{policy} {shown}`")
+            let place = workspace.root().display();
+            format!(
+                "saved {inputs} to `{shown}`; check it with `tripwire decide --check --workspace {place} {shown}`: it fails until \
+                 the alarm is tuned away, for instance by `tripwire tune {}`",
+                args.decision
+            )
         }
     })?;
     out.flush()?;
@@ -110,9 +110,8 @@ fn scenario(rule: &str, policy: &Policy, usual: &Policy, inputs: &[String], deci
     let changed: serde_json::Map<String, serde_json::Value> = policy
         .rows()
         .into_iter()
-        .filter(|row| {
-            row.path != "profile" && usual.iter().any(|other| other.path == row.path && other.value != row.value)
-        })
+        .filter(|row| !is_tuned(row.path))
+        .filter(|row| usual.iter().any(|other| other.path == row.path && other.value != row.value))
         .map(|row| (row.path.to_owned(), row.value.into()))
         .collect();
     let mut header = json!({"scenario": {
@@ -131,6 +130,12 @@ fn scenario(rule: &str, policy: &Policy, usual: &Policy, inputs: &[String], deci
         }
     }
     text
+}
+
+/// Settings that a person changes to make an alarm go; all others are what a command asked for when the session began.
+fn is_tuned(path: &str) -> bool {
+    let section = path.split('.').next().unwrap_or(path);
+    matches!(section, "profile" | "loops" | "safety" | "gate" | "activity" | "health" | "context")
 }
 
 /// Writes a new file; one that is there already stays.

@@ -77,18 +77,16 @@ pub(crate) fn run(args: &PolicyVerbArgs) -> Result<Exit, Problem> {
 }
 
 fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
-    let chosen = args.chosen.or_manifest(args.place.look()?.layout());
-    let lines = chosen.loaded()?.lines;
-    let policy = chosen.policy(None)?;
+    let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
+    let (lines, policy) = (loaded.lines, args.chosen.over(loaded.policy, None)?);
     let hash = policy.hash()?;
-    let file = chosen.policy.as_deref().map(print::name).unwrap_or_default();
     let mut out = Out::lock();
     let origin = |path: &str, source: &str| {
         if path == "profile" && args.chosen.profile.is_some() {
             return "--profile".to_owned();
         }
         match lines.get(path) {
-            Some(line) => format!("line {line} of {file}"),
+            Some(place) => format!("line {} of {}", place.line, print::name(&place.file)),
             None => format!("default ({source})"),
         }
     };
@@ -99,14 +97,14 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
             .map(|row| {
                 (
                     row.path,
-                    serde_json::json!({"value": row.value, "from": origin(row.path, row.source), "means": row.doc}),
+                    serde_json::json!({"value": row.value, "inForce": row.in_force, "from": origin(row.path, row.source), "means": row.doc}),
                 )
             })
             .collect();
         out.line(&serde_json::json!({"policyHash": hash.to_string(), "settings": settings}).to_string())?;
     } else {
         for row in policy.rows() {
-            out.line(&format!("{:<36} {:<12} {}", row.path, row.value, origin(row.path, row.source)))?;
+            out.line(&format!("{:<36} {:<14} {}", row.path, row.shown(), origin(row.path, row.source)))?;
         }
         out.line(&format!("policy hash sha256:{hash}"))?;
     }

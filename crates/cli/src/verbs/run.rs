@@ -1,5 +1,6 @@
 //! `tripwire run`: someone else's agent under the guard, for one run, with nothing installed.
 
+mod notes;
 pub(crate) mod report;
 
 use crate::client_name::ClientName;
@@ -10,10 +11,13 @@ use crate::print;
 use crate::print::terminal;
 use crate::workspace::{self, Where};
 use clap::Args;
+use notes::KeptNotes;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use tripwire_fs::file;
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
     self as supervisor, Notifier, Output, Presence, RunError, RunOptions, StderrUse, WatchLimits,
@@ -57,6 +61,9 @@ pub(crate) struct RunArgs {
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
+    /// Also write the report as one JSON object to this file; it is replaced as a whole.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// The client's command line, behind the options of `run`; a `--` before it does no harm.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -65,6 +72,10 @@ pub(crate) struct RunArgs {
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let options = options(args)?;
+    if let Some(file) = &args.report {
+        // Before anything is spent: a report that cannot be written is no report.
+        file::replace(file, b"").map_err(|error| Problem::open(file, error.into_cause()))?;
+    }
     let terminal = terminal::SavedTerminal::save();
     let notes = Arc::new(KeptNotes::default());
     let notifier: Arc<dyn Notifier> =
@@ -77,8 +88,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
         drop(terminal);
     }
     let exit = report::exit_of(&report);
+    let object = report::json(&report, exit, &notes.taken());
+    if let Some(file) = &args.report {
+        // The run is over: its exit code says more than a full disk does.
+        if let Err(error) = file::replace(file, format!("{object}\n").as_bytes()) {
+            print::say(&format!("tripwire: the report is not written: {error}"));
+        }
+    }
     if args.json {
-        print::say_whole(&report::json(&report, exit, &notes.taken()));
+        print::say_whole(&object.to_string());
     } else {
         let lines = terminal::fit(report::lines(&report, exit), terminal::columns_of_talk());
         lines.iter().for_each(|line| print::say(line));
@@ -140,32 +158,6 @@ fn settings(args: &RunArgs) -> Result<Vec<(String, String)>, Problem> {
         set("profile", profile.clone());
     }
     Ok(settings)
-}
-
-/// Keeps what is said during a run whose standard error is the report alone.
-#[derive(Debug, Default)]
-struct KeptNotes(Mutex<Vec<String>>);
-
-impl KeptNotes {
-    /// The newest lines that are kept.
-    const LINES_MAX: usize = 200;
-
-    fn taken(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Notifier for KeptNotes {
-    fn say(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push(line.to_owned());
-        let surplus = lines.len().saturating_sub(Self::LINES_MAX);
-        lines.drain(..surplus);
-    }
-
-    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
-        crate::notify::notify_with(driver, taken, |line| self.say(line));
-    }
 }
 
 /// The person's ear.

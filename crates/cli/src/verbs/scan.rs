@@ -1,10 +1,12 @@
 //! `tripwire scan`: what the policy would have done with past runs.
 
-pub(crate) mod transcripts;
+mod sums;
+mod transcripts;
 
 use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::moment::moment;
 use crate::policy::PolicyArgs;
 use crate::print::{self, Form, Out};
 use crate::workspace;
@@ -12,17 +14,20 @@ use clap::Args;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use transcripts::Wanted;
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_session::formats::traces::{self, Scanned};
 use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
 ///
-/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine, and tells what the policy would have
-/// noted, overridden, held and stopped, and what that would have saved. Without `--policy` the manifest of this workspace
-/// counts, if there is one. Nothing is installed or written.
+/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine, and says when, where and at which
+/// repeated call the policy would have warned, held or stopped, and what that would have saved. Copies of a transcript count
+/// once. Without `--policy` your own settings and the manifest of this workspace count, if there are any. Nothing is installed
+/// or written.
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
     /// Traces instead, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
@@ -31,6 +36,15 @@ pub(crate) struct ScanArgs {
     /// Only the transcripts of this client; may be repeated.
     #[arg(long, value_name = "NAME")]
     client: Vec<ClientName>,
+    /// Only sessions that were at work after this time: `7d`, `12h`, or `2026-02-28T15:30:00Z`.
+    #[arg(long, value_name = "WHEN", conflicts_with = "traces")]
+    since: Option<String>,
+    /// Only sessions in this folder, or below it.
+    #[arg(long, value_name = "DIR", conflicts_with = "traces")]
+    project: Option<PathBuf>,
+    /// One session, by its id or the beginning of it: everything that would have fired, call by call.
+    #[arg(long, value_name = "ID", conflicts_with = "traces")]
+    session: Option<String>,
     #[command(flatten)]
     chosen: PolicyArgs,
     /// Write one JSON object per run.
@@ -42,9 +56,17 @@ pub(crate) struct ScanArgs {
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     let Some(file) = &args.traces else {
         let workspace = Workspace::locate(Path::new("."), &workspace::places())?;
-        let policy = args.chosen.or_manifest(workspace.layout()).policy(None)?;
-        let clients: Vec<_> = args.client.iter().map(|client| client.client()).collect();
-        return transcripts::run(&clients, &policy, Form { json: args.json });
+        let loaded = args.chosen.in_workspace(workspace.layout())?;
+        let policy = args.chosen.over(loaded.policy, None)?;
+        let since = args.since.as_deref().map(|text| moment(text, clock::now())).transpose()?;
+        let project = args.project.as_deref().map(|dir| dir.canonicalize().map_err(|error| Problem::open(dir, error)));
+        let wanted = Wanted {
+            clients: args.client.iter().map(|client| client.client()).collect(),
+            since_ms: since.map(|since| since.epoch_ms()),
+            project: project.transpose()?,
+            session: args.session.clone(),
+        };
+        return transcripts::run(&wanted, &policy, Form { json: args.json });
     };
     let policy = args.chosen.policy(None)?;
     let reader = unpacked(file)?;

@@ -1,10 +1,14 @@
 //! `tripwire status`: one screen, from the state file, whatever the length of the journal.
 
+mod everywhere;
+
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::Out;
 use crate::print::money;
+use crate::print::style::{self, Tone};
 use crate::print::terminal;
+use crate::print::{Form, Out};
+use crate::sessions::{self, SessionSummary};
 use crate::verbs::verify;
 use crate::workspace::Which;
 use clap::Args;
@@ -26,13 +30,17 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{StatePlace, Workspace};
 
-/// Show the state of the newest session, on one screen.
+/// Show the state of the newest session, on one screen, and every other session that lives or waits.
 ///
-/// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+/// With `--all`, one line for each workspace in which tripwire was used. /// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     which: Which,
+    /// The state of every workspace in which tripwire was used, instead of this one.
+    #[arg(long, conflicts_with_all = ["workspace", "session"])]
+    all: bool,
     /// Write one JSON object.
     #[arg(long)]
     json: bool,
@@ -40,6 +48,9 @@ pub(crate) struct StatusArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Problem> {
+    if args.all {
+        return everywhere::run(Form { json: args.json });
+    }
     let workspace = args.which.place.look()?;
     let status = Status::of(&args.which, &workspace)?;
     let mut out = Out::lock();
@@ -63,6 +74,8 @@ struct Status<'a> {
     answered: Vec<String>,
     /// What is wrong with the guard itself, each with its fix.
     broken: Vec<String>,
+    /// The other sessions that live, wait or were heard of lately.
+    others: Vec<SessionSummary>,
 }
 
 impl<'a> Status<'a> {
@@ -77,6 +90,7 @@ impl<'a> Status<'a> {
             waits: Vec::new(),
             answered: Vec::new(),
             broken: Vec::new(),
+            others: Vec::new(),
         };
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
@@ -105,6 +119,11 @@ impl<'a> Status<'a> {
         status.look_at_files();
         status.look_at_session();
         status.look_at_others()?;
+        let shown = status.session.as_ref().map(|driver| driver.session().clone());
+        let since = clock::now().epoch_ms().saturating_sub(LATELY_MS);
+        let others = sessions::of_workspace(workspace, OTHERS_MAX).into_iter();
+        let lately = others.filter(|other| Some(&other.id) != shown.as_ref() && other.heard_ms >= since);
+        status.others = lately.collect();
         Ok(status)
     }
 
@@ -275,11 +294,17 @@ impl<'a> Status<'a> {
             let shown = shown.collect::<Vec<_>>().join(" ");
             lines.push(format!("earlier     {}, the last: {shown}", counted(self.sessions.len() - 1, "session")));
         }
+        lines.extend(self.others.iter().take(OTHERS_SHOWN).map(|other| {
+            let (id, client, state) = (&other.id, &other.client, other.standing.words());
+            let spent = money::dollars(other.spent.get());
+            format!("also        {id} ({client}): {state}, last activity {} ago, {spent}", other.age())
+        }));
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
         lines.extend(self.answered.iter().map(|line| format!("answered    {line}")));
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.push(format!("guard       {}", self.guard));
-        terminal::fit(lines, terminal::columns_of_output()).join("\n")
+        let lines = terminal::fit(lines, terminal::columns_of_output());
+        lines.iter().map(|line| toned(line)).collect::<Vec<_>>().join("\n")
     }
 
     fn as_json(&self) -> String {
@@ -294,10 +319,21 @@ impl<'a> Status<'a> {
         json!({
             "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
             "sessions": self.sessions.len(), "session": session, "waits": self.waits, "answered": self.answered, "broken": self.broken,
-            "guard": self.guard,
+            "guard": self.guard, "others": self.others.iter().map(SessionSummary::as_json).collect::<Vec<_>>(),
         })
         .to_string()
     }
+}
+
+/// A line with its label in colour, where a person must look.
+fn toned(line: &str) -> String {
+    let tone = match line.split(' ').next() {
+        Some("waits") => Tone::Warning,
+        Some("BROKEN") => Tone::Bad,
+        Some(_) | None => return line.to_owned(),
+    };
+    let label = line.split(' ').next().unwrap_or_default();
+    line.replacen(label, &style::paint(label, tone), 1)
 }
 
 /// The file by which a person answers a hold, if one does.
@@ -418,5 +454,7 @@ const RECORDS_VERIFIED_MAX: u64 = 5_000;
 /// Between two looks at a journal that is being written.
 const SECOND_LOOK_AFTER: Duration = Duration::from_millis(100);
 
+/// Other sessions that are shown one by one.
+const OTHERS_SHOWN: usize = 8;
 /// Earlier sessions that fit a line.
 const SESSIONS_SHOWN: usize = 2;

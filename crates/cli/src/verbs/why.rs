@@ -169,7 +169,7 @@ impl Answer<'_> {
         for rule in self.rules() {
             let Some(entry) = rules::find(rule) else { continue };
             lines.push(format!("rule       {rule}: {}; {}", entry.title, entry.threshold));
-            lines.extend(self.settings(rule).iter().map(|row| format!("           {} = {}", row.path, row.value)));
+            lines.extend(self.settings(rule).iter().map(|row| format!("           {} = {}", row.path, row.shown())));
         }
         for proof in &self.evidence {
             lines.push(format!("evidence   {:>6}  {}", proof.number, words::in_short(&proof.input.what)));
@@ -183,7 +183,7 @@ impl Answer<'_> {
         let mut rules_read = Vec::new();
         for rule in self.rules() {
             let settings: serde_json::Map<String, serde_json::Value> =
-                self.settings(rule).into_iter().map(|row| (row.path.to_owned(), row.value.into())).collect();
+                self.settings(rule).into_iter().map(|row| (row.path.to_owned(), row.shown().into())).collect();
             let threshold = rules::find(rule).map(|entry| entry.threshold);
             rules_read.push(json!({"id": rule, "threshold": threshold, "settings": settings}));
         }

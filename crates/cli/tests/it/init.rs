@@ -350,3 +350,39 @@ fn arm_without_a_home_and_with_a_bad_flag_is_told() {
     assert!(String::from_utf8_lossy(&homeless.stderr).contains("`HOME` is not set"));
     assert_eq!(person.run(&["disarm", "--never"]).status.code(), Some(2));
 }
+
+#[test]
+fn the_status_line_is_offered_comes_with_a_flag_and_goes_with_the_hooks() {
+    let person = Person::new().with_client("claude");
+    let settings = person.home(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, OWN).unwrap();
+    let offered = person.run(&["init", "--yes"]);
+    assert!(String::from_utf8_lossy(&offered.stderr).contains("`--statusline`"), "{offered:?}");
+    assert!(!fs::read_to_string(&settings).unwrap().contains("statusLine"), "only offered");
+    person.done(&["init", "--yes", "--statusline"]);
+    let value: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert!(value["statusLine"]["command"].as_str().unwrap().ends_with(" statusline"), "{value}");
+    assert_eq!(value["model"], "m");
+    assert!(person.done(&["init", "--yes", "--statusline"]).contains("nothing to do"), "a second time changes nothing");
+    person.done(&["init", "--remove", "--yes"]);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), OWN, "byte for byte");
+}
+
+#[test]
+fn a_persons_own_status_line_stays_and_settings_that_cannot_be_read_are_refused() {
+    let person = Person::new().with_client("claude");
+    let settings = person.home(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let own = "{\"statusLine\": {\"type\": \"command\", \"command\": \"mine.sh\"}}\n";
+    fs::write(&settings, own).unwrap();
+    let said = person.run(&["init", "--yes", "--statusline"]);
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    let value: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert_eq!(value["statusLine"]["command"], "mine.sh");
+    person.done(&["init", "--remove", "--yes"]);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), own);
+    fs::write(&settings, "{\"statusLine\": [").unwrap();
+    assert_eq!(person.run(&["init", "--yes", "--statusline"]).status.code(), Some(2));
+    assert_eq!(person.run(&["init", "--remove", "--statusline"]).status.code(), Some(2), "one or the other");
+}

@@ -2,6 +2,7 @@
 //! hooks as Claude Code does and otherwise misbehaves as each test needs; the real clients are in `tests/real_clients`.
 
 mod broken;
+mod ci;
 mod endings;
 mod engines;
 pub(crate) mod fixture;

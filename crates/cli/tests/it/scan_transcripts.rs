@@ -86,7 +86,9 @@ fn a_stuck_session_is_told_with_what_it_would_have_saved_and_a_healthy_one_is_no
     assert_eq!(rows.len(), 1, "{said}");
     assert!(rows[0].contains("stopped") && rows[0].contains("$4.20") && rows[0].contains("LOOP-1.exact"), "{said}");
     assert!(said.lines().any(|line| line.trim() == "Bash make"), "the repeated call is named: {said}");
-    assert!(said.contains("2 transcripts: ") && said.contains("1 held, 1 stopped"), "{said}");
+    assert!(said.contains("2 sessions: 1 would have been stopped, 0 held, 0 warned, 1 only noted, 0 clean"), "{said}");
+    assert!(rows[0].contains("2026-11-15 00:03") && rows[0].contains("4 of 8"), "when, and at which call: {said}");
+    assert!(said.contains("in ~/.claude/projects/-work, session s1"), "where: {said}");
     // Eight answers at $0.525 are $4.20; four of them came behind the fourth call.
     assert!(rows[0].contains("$2.10"), "{said}");
     assert!(!person.0.path().join("work/.geometry").exists(), "nothing is written");
@@ -113,6 +115,60 @@ fn json_gives_one_line_per_transcript_and_a_summary_and_skips_what_is_foreign() 
     let words = person.run(&["scan"]);
     assert!(text(&words.stderr).contains("skipped `") && text(&words.stderr).contains("bad.jsonl"), "{words:?}");
     assert_eq!(person.lines(&["scan", "--json", "--client", "codex"]).len(), 1, "only the summary");
+}
+
+#[test]
+fn copies_of_a_transcript_count_once_and_answers_of_a_fork_are_paid_once() {
+    let person = Person::new();
+    person.write(&format!("{PROJECT}/a.jsonl"), &stuck());
+    let alone = person.lines(&["scan", "--json"]);
+    for n in 0..20 {
+        person.write(&format!("{PROJECT}/copy-{n}.jsonl"), &stuck());
+    }
+    // A fork: the same answers in another session, with one result that differs.
+    person.write(
+        "home/.claude/projects/-fork/f.jsonl",
+        &stuck().replace("\"s1\"", "\"s2\"").replacen("no rule", "none", 1),
+    );
+    let lines = person.lines(&["scan", "--json"]);
+    let (before, after) = (&alone.last().unwrap()["summary"], &lines.last().unwrap()["summary"]);
+    assert_eq!((&after["transcripts"], &after["copies"]), (&json!(2), &json!(20)), "{after}");
+    assert_eq!(before["spent"], after["spent"], "the answers of the fork are those of the first");
+    let said = text(&person.run(&["scan"]).stdout);
+    assert!(said.contains("20 transcripts are a copy of another and not counted again"), "{said}");
+}
+
+#[test]
+fn a_scan_is_narrowed_by_time_by_folder_and_to_one_session() {
+    let person = Person::new();
+    let place = person.0.path().join("work").canonicalize().unwrap();
+    let here = stuck().replacen("{", &format!("{{\"cwd\":{},", json!(place)), 1);
+    person.write(&format!("{PROJECT}/a.jsonl"), &here);
+    person.write(&format!("{PROJECT}/b.jsonl"), &healthy().replace("\"s1\"", "\"s9\""));
+    let count = |arguments: &[&str]| person.lines(&[&["scan", "--json"], arguments].concat()).len() - 1;
+    assert_eq!(count(&[]), 2);
+    assert_eq!(count(&["--project", "."]), 1);
+    assert_eq!(count(&["--since", "2026-11-14T00:00:00Z"]), 2);
+    assert_eq!(count(&["--since", "2027-11-14T00:00:00Z"]), 0);
+    assert_eq!(count(&["--session", "s9"]), 1);
+    let detail = text(&person.run(&["scan", "--session", "s1"]).stdout);
+    assert!(detail.contains("warned") && detail.contains("stopped") && detail.contains("a.jsonl"), "{detail}");
+    assert!(detail.matches("Bash make").count() >= 3, "each alarm names its call: {detail}");
+    let quiet = text(&person.run(&["scan", "--session", "s9"]).stdout);
+    assert!(quiet.contains("noted") && quiet.contains("LOOP-2.action") && !quiet.contains("stopped  "), "{quiet}");
+    for wrong in [&["--session", "nobody"][..], &["--since", "yesterday"], &["--project", "/no/such/folder"]] {
+        let output = person.run(&[&["scan"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {output:?}");
+        assert!(text(&output.stderr).contains("hint: "), "{output:?}");
+    }
+}
+
+#[test]
+fn an_unknown_model_is_marked_as_an_estimate() {
+    let person = Person::new();
+    person.write(&format!("{PROJECT}/a.jsonl"), &stuck().replace("claude-opus-4-5", "nobody-knows-1"));
+    let said = text(&person.run(&["scan"]).stdout);
+    assert!(said.contains("~$") && said.contains("~ 1 session with an unknown model"), "{said}");
 }
 
 #[test]

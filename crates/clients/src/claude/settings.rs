@@ -39,6 +39,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     ],
     relaxed: Relaxed::Ignores("Claude Code ignores settings"),
     entry,
+    status_line: Some("statusLine"),
     switched_off,
 };
 

@@ -23,7 +23,19 @@ pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     may_be_answer,
     lines_of_whole_file: |_| None,
     figures: FigureOrder::BeforeCalls,
+    folder_in_line,
 };
+
+fn folder_in_line(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Folder {
+        cwd: Option<String>,
+    }
+    if !line.contains("\"cwd\"") {
+        return None;
+    }
+    serde_json::from_str::<Folder>(line).ok()?.cwd
+}
 
 #[derive(Deserialize)]
 struct ClaudeLine<'a> {

@@ -35,6 +35,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     ],
     relaxed: Relaxed::Ignores("Codex ignores hooks"),
     entry,
+    status_line: None,
     switched_off: |_| None,
 };
 

@@ -24,7 +24,23 @@ pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     may_be_answer,
     lines_of_whole_file: |_| None,
     figures: FigureOrder::BehindCalls,
+    folder_in_line,
 };
+
+fn folder_in_line(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Meta {
+        payload: Option<MetaFolder>,
+    }
+    #[derive(Deserialize)]
+    struct MetaFolder {
+        cwd: Option<String>,
+    }
+    if !line.contains("\"cwd\"") {
+        return None;
+    }
+    serde_json::from_str::<Meta>(line).ok()?.payload?.cwd
+}
 
 fn is_transcript(path: &Path) -> bool {
     let is_rollout = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"rollout-"));

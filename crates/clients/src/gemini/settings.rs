@@ -26,6 +26,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     events: &["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"],
     relaxed: Relaxed::Reads,
     entry,
+    status_line: None,
     switched_off,
 };
 

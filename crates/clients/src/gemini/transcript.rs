@@ -24,6 +24,7 @@ pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     may_be_answer,
     lines_of_whole_file,
     figures: FigureOrder::BeforeCalls,
+    folder_in_line: |_| None,
 };
 
 fn is_transcript(path: &Path) -> bool {

@@ -3,6 +3,7 @@
 use super::file::{self, FileProblem, Scope, TextChange};
 use super::form::HookSettings;
 use super::settings::{self, SettingsError};
+use super::status_line::{self, StatusLine};
 use crate::homes::Homes;
 use similar::TextDiff;
 use std::borrow::Cow;
@@ -109,6 +110,15 @@ pub struct Change {
     pub(crate) backup: Option<PathBuf>,
 }
 
+/// Whether a person wants our status line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusLineWish {
+    /// They said so.
+    Wanted,
+    /// They said nothing.
+    NotAsked,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     /// The hooks come into a file without them.
@@ -136,6 +146,27 @@ impl Change {
         Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone(), backup })
     }
 
+    /// The same with our status line, unless the person has one; without being asked only one of ours is kept up to date.
+    ///
+    /// # Errors
+    /// When the text is not what the client reads.
+    pub fn with_status_line(
+        mut self,
+        client: &HookSettings,
+        command: &str,
+        wish: StatusLineWish,
+    ) -> Result<Self, InstallError> {
+        let Some(text) = &self.after else { return Ok(self) };
+        let wanted = match (wish, status_line::look(text, client)) {
+            (StatusLineWish::Wanted, StatusLine::Absent) | (_, StatusLine::Ours(_)) => true,
+            (StatusLineWish::NotAsked, StatusLine::Absent) | (_, StatusLine::Theirs) => false,
+        };
+        if wanted {
+            self.after = Some(status_line::with(text, client, command).map_err(at(&self.path))?);
+        }
+        Ok(self)
+    }
+
     /// Plans to take our hooks out. If the file is just what we made of the one before, that one comes back.
     ///
     /// # Errors
@@ -144,14 +175,17 @@ impl Change {
         let SettingsFile { path, scope } = file;
         let before = file::read(path, scope)?;
         let (mut after, mut backup) = (before.clone(), None);
+        let line = before.as_deref().map_or(StatusLine::Absent, |text| status_line::look(text, client));
         if let Some(text) = &before
-            && let Some(command) = settings::commands(text, client).map_err(at(path))?.first()
+            && (!settings::commands(text, client).map_err(at(path))?.is_empty() || matches!(line, StatusLine::Ours(_)))
         {
-            let made_of_nothing = || settings::edited("", client, command).is_ok_and(|made| made == *text);
             (after, backup) = match kept(path, text, client) {
                 Some((backup, was)) => (Some(was), Some(backup)),
-                None if made_of_nothing() => (None, None),
-                None => (Some(settings::without_hooks(text, client).map_err(at(path))?), None),
+                None if makes("", text, client) => (None, None),
+                None => {
+                    let text = status_line::without(text, client).map_err(at(path))?;
+                    (Some(settings::without_hooks(&text, client).map_err(at(path))?), None)
+                }
             };
         }
         Ok(Self { path: path.to_owned(), before, after, kind: ChangeKind::Remove, scope: scope.clone(), backup })
@@ -229,10 +263,21 @@ impl Change {
 
 /// The file as it was before our hooks came, and where it is kept: the one of which they make just this text.
 fn kept(path: &Path, text: &str, client: &HookSettings) -> Option<(PathBuf, String)> {
-    let command = settings::commands(text, client).ok()?.into_iter().next()?;
     // An older program may have kept a file that had our hooks already.
-    let is_it = |was: &str| is_clean(was, client) && settings::edited(was, client, &command).as_deref() == Ok(text);
+    let is_it = |was: &str| is_clean(was, client) && makes(was, text, client);
     file::backups(path).into_iter().find(|(_, was)| is_it(was))
+}
+
+/// Whether our hooks, and our status line where a text has it, make just this text of another.
+fn makes(was: &str, text: &str, client: &HookSettings) -> bool {
+    let Some(command) = settings::commands(text, client).ok().and_then(|commands| commands.into_iter().next()) else {
+        return false;
+    };
+    let Ok(made) = settings::edited(was, client, &command) else { return false };
+    match status_line::look(text, client) {
+        StatusLine::Ours(command) => status_line::with(&made, client, &command).as_deref() == Ok(text),
+        StatusLine::Absent | StatusLine::Theirs => made == text,
+    }
 }
 
 /// Whether a text has no hooks of ours.

@@ -19,6 +19,8 @@ pub struct HookSettings {
     pub relaxed: Relaxed,
     /// Our entry for an event.
     pub entry: fn(&HookEntry<'_>) -> CstInputValue,
+    /// The member of the settings that holds a command for the status line, where the client has one.
+    pub status_line: Option<&'static str>,
     /// The setting by which all hooks are switched off, or ours by name, if the settings hold it.
     pub switched_off: fn(&Value) -> Option<&'static str>,
 }

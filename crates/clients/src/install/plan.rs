@@ -1,7 +1,8 @@
 //! The plan of a whole installation: every client's changes, planned before any is carried out.
 
-use super::change::{Change, InstallError, SettingsFile};
+use super::change::{Change, InstallError, SettingsFile, StatusLineWish};
 use super::file::Scope;
+use super::status_line;
 use super::trust::TrustPlace;
 use crate::client::Client;
 use crate::homes::Homes;
@@ -18,6 +19,8 @@ pub struct Installation<'a> {
     pub homes: &'a Homes,
     /// Our own program.
     pub program: &'a Path,
+    /// Whether our status line comes too, where a client has one.
+    pub status_line: StatusLineWish,
 }
 
 /// All changes, and notes for the person.
@@ -56,6 +59,8 @@ impl Installation<'_> {
     ) -> Result<(), InstallError> {
         let command = command(self.program, client);
         let hooks = Change::install(client.adapter().settings, &self.file(client)?, &command)?;
+        let line = status_line::command(self.program);
+        let hooks = hooks.with_status_line(client.adapter().settings, &line, self.status_line)?;
         let trust = match client.adapter().trust {
             Some(trust) => trust.plan_install(&self.trust_place(found), &hooks, &command)?,
             None => Default::default(),

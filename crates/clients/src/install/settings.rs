@@ -268,7 +268,7 @@ fn our_command(hook: &CstNode, client: &HookSettings) -> Option<String> {
     command.contains(&hook_command::call(client.client)).then_some(command)
 }
 
-fn remove_member(object: &CstObject, name: &str) {
+pub(super) fn remove_member(object: &CstObject, name: &str) {
     if let Some(member) = object.get(name) {
         member.remove();
     }
@@ -287,14 +287,14 @@ fn read_back(written: &CstInputValue) -> Value {
 }
 
 /// The mark that some editors put before a text, and the text.
-fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),
     }
 }
 
-fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
+pub(super) fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
     CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|error| SettingsError::Syntax { line: error.line_display(), problem: error.kind().to_string() })
 }

@@ -6,6 +6,7 @@ use crate::transcript::{FigureOrder, Item, LineForm, RawToolCall};
 use crate::usage::{self, Figures, SessionUsage};
 use serde::de::IgnoredAny;
 use serde_json::json;
+use tripwire_core::label::Fingerprint;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -22,6 +23,10 @@ pub(super) struct TranscriptContents {
     pub(super) basis: PriceBasis,
     pub(super) broken_lines: u64,
     pub(super) calls: Vec<PastCall>,
+    /// The folder in which the client worked, where a line names it.
+    pub(super) folder: Option<String>,
+    /// What each answer cost that has a name, in the order of the answers.
+    pub(super) answers: Vec<(Fingerprint, Price)>,
     known_lines: u64,
 }
 
@@ -56,6 +61,18 @@ impl PastCall {
         let cut: String = line.chars().take(WORDS_LETTERS_MAX).collect();
         let more = if cut.len() < line.len() { "…" } else { "" };
         format!("{} {cut}{more}", self.call.name).trim_end().to_owned()
+    }
+
+    /// When it was made, in milliseconds since 1970, where the transcript says it.
+    pub(super) const fn at_ms(&self) -> Option<u64> {
+        self.at_ms
+    }
+
+    /// What it was, for a comparison with the calls of another transcript.
+    pub(super) fn identity(&self) -> Fingerprint {
+        let parts =
+            [self.id(), self.call.name.as_str(), self.call.input.as_str(), self.output.as_deref().unwrap_or_default()];
+        parts.iter().fold(Fingerprint::NONE, |all, part| all.and(Fingerprint::of(part.as_bytes())))
     }
 
     /// The call as an event of a trace.
@@ -104,6 +121,8 @@ impl PastReader {
             basis: PriceBasis::Listed,
             broken_lines: 0,
             calls: Vec::new(),
+            folder: None,
+            answers: Vec::new(),
             known_lines: 0,
         };
         Self {
@@ -119,6 +138,9 @@ impl PastReader {
 
     fn line(&mut self, text: &str) {
         let mut items = Vec::new();
+        if self.contents.folder.is_none() {
+            self.contents.folder = (self.client.adapter().transcript.folder_in_line)(text);
+        }
         match (self.client.adapter().transcript.read_line)(text, &mut items) {
             LineForm::Known => self.contents.known_lines += 1,
             LineForm::Foreign if serde_json::from_str::<IgnoredAny>(text).is_err() => {
@@ -138,6 +160,9 @@ impl PastReader {
             Price { micro_usd: figures.cost, tokens: tokens.input().plus(tokens.output).plus(tokens.reasoning) };
         self.answers += 1;
         self.contents.spent = self.contents.spent.plus(price);
+        if figures.answer.is_some() {
+            self.contents.answers.push((figures.answer, price));
+        }
         if figures.basis == PriceBasis::HighestKnown {
             self.contents.basis = PriceBasis::HighestKnown;
         }

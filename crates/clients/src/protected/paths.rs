@@ -39,7 +39,7 @@ impl ProtectedPaths {
             entries.extend(parts(home.in_workspace, root.join(home.folder)));
             entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));
         }
-        entries.extend(homes.own_state().map(Entry::Folder));
+        entries.extend(homes.own_state().into_iter().chain(homes.own_settings()).map(Entry::Folder));
         Self { entries, home: homes.home.clone(), folder_names }
     }
 

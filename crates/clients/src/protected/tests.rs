@@ -18,7 +18,7 @@ fn fixture() -> Fixture {
     std::fs::create_dir_all(root.join(".geometry")).unwrap();
     std::fs::write(root.join(".geometry/MANIFEST.yaml"), "# the defaults\n").unwrap();
     std::fs::create_dir_all(root.join("src")).unwrap();
-    let workspace = Workspace::open(&root, &Places { xdg_state_home: None, home: None }).unwrap();
+    let workspace = Workspace::open(&root, &Places::default()).unwrap();
     let homes = Homes { home: Some(folder.path().canonicalize().unwrap().join("home")), ..Homes::default() };
     Fixture { protected: ProtectedPaths::new(&workspace, &homes), folder }
 }
@@ -56,6 +56,7 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
         home.join(".claude/settings.json").display().to_string(),
         home.join(".codex/config.toml").display().to_string(),
         home.join(".local/state/tripwire/key").display().to_string(),
+        home.join(".config/tripwire/settings.yaml").display().to_string(),
         "~/.gemini/settings.json".to_owned(),
     ];
     for path in &paths {

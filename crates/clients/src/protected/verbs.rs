@@ -50,11 +50,12 @@ const FILES: &[&str] = &["cp", "tee", "touch", "mkdir", "ln", "install", "trunca
 pub(super) const OURS: &str = "tripwire";
 
 /// The verbs of `tripwire` by which a person lets something go on that was held.
-const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm"];
+const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "tune"];
 
 /// The verbs of `tripwire` that only look.
 const LOOKS: &[&str] = &[
     "status",
+    "ls",
     "log",
     "why",
     "explain",

@@ -72,7 +72,8 @@ impl ActivityEngine {
         let threshold = similarity::threshold(policy.loops.loop_similarity_threshold, around.error_rate);
         let seen = Seen { index: around.place.index, spent: around.spent };
         let window = policy.loops.loop_window_size;
-        let similar = self.similarity.observe(event, seen, threshold, window);
+        let left_out = event.action.as_ref().is_some_and(|action| policy.loops.leaves_out(action));
+        let similar = !left_out && self.similarity.observe(event, seen, threshold, window);
         let (alarm, beside) = self.loops.observe(policy, event, around);
         let runaway = self.tempo.is_runaway(policy.activity.tempo_compression_ratio)
             && (policy.profile == Profile::Strict || self.intensity.level() == Intensity::High);

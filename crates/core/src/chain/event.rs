@@ -140,6 +140,13 @@ impl AgentEvent {
         self.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Error)
     }
 
+    /// Whether it starts a new epoch: a successful edit or install, or a person's turn (SPEC §4).
+    #[must_use]
+    pub fn opens_epoch(&self) -> bool {
+        let moved = self.flags.has(Flag::Edit) || self.flags.has(Flag::Install);
+        self.user_turn || (moved && !self.failed())
+    }
+
     /// Whether files of the workspace changed: as measured, else as far as the call's words and its end say.
     #[must_use]
     pub fn changed_files(&self) -> bool {

@@ -62,10 +62,10 @@ impl SafetyGate {
         {
             vetoes.add(SafetyVeto::LoopDetected);
         }
-        if budget::is_exceeded(&policy.gate, &self.minute, self.health.level()) {
+        if budget::is_exceeded(policy, &self.minute, self.health.level()) {
             vetoes.add(SafetyVeto::TokenBudgetExceeded);
         }
-        if rate::is_exceeded(&policy.gate, &self.minute) {
+        if rate::is_exceeded(policy, &self.minute) {
             vetoes.add(SafetyVeto::RateLimitExceeded);
         }
         if self.cooldown.left(at).is_some() {

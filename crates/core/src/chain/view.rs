@@ -103,7 +103,7 @@ impl Chain {
             mode: activity.mode,
             guard: gate.mode,
             now: state.now,
-            remaining_budget: super::gate::budget::remaining(&self.policy.gate, &gate.minute, gate.health.level()),
+            remaining_budget: super::gate::budget::remaining(&self.policy, &gate.minute, gate.health.level()),
             session_deadline: gate.session_deadline(&self.policy),
             spent: gate.money.spent(),
             steps: state.step,

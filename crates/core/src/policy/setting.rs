@@ -35,14 +35,27 @@ impl SettingError {
 pub struct SettingRow {
     /// The dotted name.
     pub path: &'static str,
-    /// The value in force.
+    /// The value as a person would write it.
     pub value: String,
+    /// The number in force, where the value leaves it to the profile.
+    pub in_force: Option<String>,
     /// What it means.
     pub doc: &'static str,
     /// The document that sets the default.
     pub source: &'static str,
     /// A value that differs from this one, for tests of the frozen hash.
     pub another: Option<String>,
+}
+
+impl SettingRow {
+    /// The value for a person: what is left to the profile comes with its number.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.in_force {
+            Some(number) => format!("{} ({number})", self.value),
+            None => self.value.clone(),
+        }
+    }
 }
 
 /// A type that a setting may have.

@@ -1,5 +1,6 @@
 //! Every setting, defined once: section, type, default, meaning, source.
 
+use super::by_profile::ByProfile;
 use super::list::List;
 use super::setting::{Limit, OnGuardFailure, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text};
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
@@ -46,7 +47,7 @@ macro_rules! settings {
             /// Every setting with its value, meaning and source, in the order of the reference.
             #[must_use]
             pub fn rows(&self) -> Vec<SettingRow> {
-                alloc::vec![
+                let mut rows = alloc::vec![
                     row("profile", &self.profile, "Which reading of the loop rules holds.", "SPEC §4.2"),
                     $($(row(
                         concat!(stringify!($field), ".", stringify!($key)),
@@ -54,14 +55,18 @@ macro_rules! settings {
                         concat!($($doc, "\n",)*),
                         $source,
                     ),)*)*
-                ]
+                ];
+                for row in rows.iter_mut().filter(|row| row.value == "auto") {
+                    row.in_force = self.of_profile(row.path);
+                }
+                rows
             }
         }
     };
 }
 
 fn row(path: &'static str, value: &impl Setting, doc: &'static str, source: &'static str) -> SettingRow {
-    SettingRow { path, value: value.show(), doc: doc.trim(), source, another: Some(value.another()) }
+    SettingRow { path, value: value.show(), in_force: None, doc: doc.trim(), source, another: Some(value.another()) }
 }
 
 settings! {
@@ -161,14 +166,14 @@ settings! {
     }
     /// Budgets and rates of the sliding minute.
     Gate gate {
-        /// Fresh input plus output tokens per sliding minute.
-        max_tokens_per_minute: Tokens = Tokens::new(50_000), "master spec §4.1";
-        /// Tokens from which a warning is given.
-        token_warning_threshold: Tokens = Tokens::new(40_000), "master spec §4.1";
-        /// Tool calls per sliding minute.
-        max_tool_calls_per_minute: Count = Count::new(60), "master spec §4.2";
-        /// Tool calls from which a warning is given.
-        tool_call_warning_threshold: Count = Count::new(45), "master spec §4.2";
+        /// Fresh input plus output tokens per sliding minute; `auto`: 50,000 in `strict`, 600,000 in `balanced`.
+        max_tokens_per_minute: ByProfile<Tokens> = ByProfile::Auto, "master spec §4.1; balanced: measured";
+        /// Tokens from which a warning is given; `auto`: 40,000 in `strict`, 480,000 in `balanced`.
+        token_warning_threshold: ByProfile<Tokens> = ByProfile::Auto, "master spec §4.1; balanced: measured";
+        /// Tool calls per sliding minute; `auto`: 60 in `strict`, 300 in `balanced`.
+        max_tool_calls_per_minute: ByProfile<Count> = ByProfile::Auto, "master spec §4.2; balanced: measured";
+        /// Tool calls from which a warning is given; `auto`: 45 in `strict`, 225 in `balanced`.
+        tool_call_warning_threshold: ByProfile<Count> = ByProfile::Auto, "master spec §4.2; balanced: measured";
         /// The wait after a veto of priority 1 to 4.
         cooldown_duration_ms: RunMillis = RunMillis::new(60_000), "master spec §4.3";
         /// What a broken guard means.
@@ -195,6 +200,10 @@ settings! {
     }
     /// The loop ladder beyond the seed's keys.
     Loops loops {
+        /// Commands that the loop rules do not count; `*` stands for any text, paths count by their first part.
+        ignore: List = List::new(""), "people: `tripwire tune`";
+        /// Tools whose calls the loop rules do not count; `*` stands for any text.
+        exempt_tools: List = List::new(""), "people: `tripwire tune`";
         /// Neighbouring outputs more similar than this count as the same.
         loop_similarity_threshold: Ratio = Ratio::from_per_mille(900), "master spec §4.3";
         /// Events among which outputs are compared (at most 5 are kept).

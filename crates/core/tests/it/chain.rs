@@ -17,3 +17,4 @@ mod naming;
 mod people;
 mod recovery;
 mod state;
+mod tuned;

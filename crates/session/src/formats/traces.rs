@@ -65,6 +65,22 @@ pub struct Scanned {
     /// What it had cost since the first repeat when it would first have been held or stopped.
     #[serde(skip)]
     pub price: Price,
+    /// Everything that fired, in its order.
+    #[serde(skip)]
+    pub alarms: Vec<ScannedAlarm>,
+}
+
+/// One thing that would have fired in a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScannedAlarm {
+    /// The event.
+    pub event: u64,
+    /// How far up the ladder.
+    pub level: Level,
+    /// The rule.
+    pub rule: String,
+    /// In one sentence.
+    pub reason: String,
 }
 
 impl Scanned {
@@ -212,6 +228,7 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
     let mut price = None;
+    let mut alarms = Vec::new();
     let mut next = 0_u64;
     for input in trace.inputs() {
         let decision = chain.step(&input).decision;
@@ -220,7 +237,8 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
         }
         let index = next;
         next += 1;
-        for (level, rule, since) in fired(&decision, policy.profile) {
+        for (level, rule, since, reason) in fired(&decision, policy.profile) {
+            alarms.push(ScannedAlarm { event: index, level, rule: rule.clone(), reason });
             if level >= Level::Hold {
                 price.get_or_insert(since);
             }
@@ -250,23 +268,26 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
         rule,
         events,
         price: price.unwrap_or_default(),
+        alarms,
     })
 }
 
 /// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
 /// as a stop. The two warnings of the sliding minute are left out: a busy minute is no sign of being stuck.
-fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String, Price)> {
+fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String, Price, String)> {
     let told = decision.findings.iter().filter(|finding| !finding.rule.is_throttle());
-    let mut levels: Vec<_> = told.map(|finding| (finding.level, finding.rule.id().to_owned(), finding.price)).collect();
-    let price = levels.iter().map(|(_, _, price)| *price).max_by_key(|price| price.tokens).unwrap_or_default();
+    let mut levels: Vec<_> = told
+        .map(|finding| (finding.level, finding.rule.id().to_owned(), finding.price, finding.reason.to_string()))
+        .collect();
+    let price = levels.iter().map(|(_, _, price, _)| *price).max_by_key(|price| price.tokens).unwrap_or_default();
     let safety = &decision.safety;
     // To the letter crossing the minute's bounds is a veto; on evidence it is a wait for room.
     let waits = profile == Profile::Balanced && safety.rule.is_throttle() && safety.retry_after_ms.is_some();
     if !safety.allowed && !waits {
-        levels.push((Level::Hold, safety.rule.id().to_owned(), price));
+        levels.push((Level::Hold, safety.rule.id().to_owned(), price, safety.reason.to_string()));
     }
     if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {
-        levels.push((Level::Stop, safety.rule.id().to_owned(), price));
+        levels.push((Level::Stop, safety.rule.id().to_owned(), price, safety.reason.to_string()));
     }
     levels
 }

@@ -12,6 +12,8 @@ pub(crate) const MODE: &str = "mode";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     folder: PathBuf,
+    /// The person's own settings, which the manifest's come before.
+    user_settings: Option<PathBuf>,
 }
 
 /// Declares one path method per name, so that no name is spelled twice.
@@ -78,7 +80,19 @@ impl Layout {
     /// The names below the given folder.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+        Self { folder: folder.to_owned(), user_settings: None }
+    }
+
+    /// The same for a person who has settings of their own for all workspaces.
+    #[must_use]
+    pub fn with_user_settings(self, file: Option<PathBuf>) -> Self {
+        Self { user_settings: file, ..self }
+    }
+
+    /// The person's own settings for all workspaces, whether or not they have written any; none if no home is known.
+    #[must_use]
+    pub fn user_settings(&self) -> Option<&Path> {
+        self.user_settings.as_deref()
     }
 
     /// The workspace, where the folder lies in it; a folder that was put elsewhere does not know its workspace.

@@ -1,6 +1,5 @@
 //! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
 
-use crate::policy::PolicyArgs;
 use crate::verbs::doctor::layers;
 use crate::verbs::verify;
 use crate::workspace;
@@ -12,6 +11,7 @@ use tripwire_sandbox::LayerHealth;
 use tripwire_session::driver::views;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::mode::{self, word};
+use tripwire_workspace::policy_file;
 use tripwire_workspace::{Workspace, exclude};
 
 /// What is promised in a workspace.
@@ -50,11 +50,13 @@ fn how(layout: &Layout) -> CheckResult {
 
 fn policy(layout: &Layout) -> CheckResult {
     let manifest = layout.manifest();
-    match PolicyArgs::of_profile(None).or_manifest(layout).policy(None) {
+    let own = layout.user_settings().filter(|file| file.exists());
+    let own = own.map_or_else(String::new, |file| format!(", over your settings in `{}`", file.display()));
+    match policy_file::load_for(layout).map(|loaded| loaded.policy) {
         Ok(policy) if manifest.exists() => {
-            CheckResult::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
+            CheckResult::kept("policy", format!("`{}` is read{own}, profile {}", manifest.display(), profile(&policy)))
         }
-        Ok(policy) => CheckResult::kept("policy", format!("the defaults, profile {}", profile(&policy))),
+        Ok(policy) => CheckResult::kept("policy", format!("the defaults{own}, profile {}", profile(&policy))),
         Err(problem) => CheckResult::broken("policy", problem.to_string(), "tripwire policy check"),
     }
 }

@@ -1,10 +1,11 @@
 //! The report of a run: in words for a person, as one object for a machine, as an exit code for a script.
 
 use crate::exit::Exit;
+use crate::moment;
 use crate::print;
 use crate::print::decision::name;
 use crate::print::money;
-use serde_json::json;
+use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
 use tripwire_supervisor::{Ending, RunReport, Verified};
@@ -49,7 +50,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         format!(
             "  work      {} in {}; verdict {}{}{}",
             counted(view.steps.get(), "step"),
-            span(report.took.as_secs()),
+            moment::span(report.took.as_secs()),
             verdict(report),
             print::verdict::skipped(view),
             verified(report)
@@ -93,7 +94,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
 }
 
 /// The report as one object.
-pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> String {
+pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> Value {
     json!({
         "version": 1,
         "exit": exit.code(),
@@ -118,7 +119,6 @@ pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> String {
         "switches": report.switches,
         "guard": {"containment": report.containment, "shielded": report.shielded},
     })
-    .to_string()
 }
 
 /// How it ended, and for a loop what was repeated.
@@ -163,13 +163,5 @@ fn guard(report: &RunReport) -> &'static str {
         "isolated: the agent could not change tripwire's files or read its signing key"
     } else {
         "not isolated: the agent could reach .geometry/; changes there are found, not prevented"
-    }
-}
-
-fn span(seconds: u64) -> String {
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }

@@ -11,6 +11,9 @@ fn ctrl_3_a_write_to_the_guard_is_refused_and_logged_and_the_turn_goes_on() {
         for call in [
             json!({"tool_name": "Write", "tool_input": {"file_path": ".geometry/MANIFEST.yaml", "content": ""}}),
             json!({"tool_name": "write_file", "tool_input": {"file_path": ".claude/settings.json", "content": ""}}),
+            json!({"tool_name": "Write", "tool_input": {"file_path": "~/.config/tripwire/settings.yaml", "content": ""}}),
+            shell("echo 'loops: {ignore: [\"*\"]}' > ~/.config/tripwire/settings.yaml"),
+            shell("tripwire tune 3 --exempt-tool"),
             shell("tripwire resume"),
             shell("rm -f .geometry/STOP"),
         ] {
@@ -85,8 +88,8 @@ fn floor_1_arguments_that_nobody_can_read_wait_for_a_person() {
 fn ctrl_3_a_person_s_verbs_are_refused_below_a_client() {
     let fixture = fixture("claude");
     assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
-    let verbs: [&[&str]; 5] =
-        [&["resume"], &["ack"], &["allow", "--once", "7KQ2-M9"], &["disarm"], &["review", "decide"]];
+    let verbs: [&[&str]; 6] =
+        [&["tune"], &["resume"], &["ack"], &["allow", "--once", "7KQ2-M9"], &["disarm"], &["review", "decide"]];
     for verb in verbs {
         let mut inside = fixture.command(verb);
         inside.env("CLAUDECODE", "1");

@@ -100,6 +100,7 @@ impl Place {
             .current_dir(self.work())
             .env("HOME", self.dir.path().join("home"))
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
             .env("USER", "ada")
             // Whoever runs the tests may be an agent; the person in them is none.
             .env_remove("CLAUDECODE")

@@ -29,7 +29,7 @@ fn loop_3_the_printed_check_passes_once_the_manifest_is_changed() {
     let said = place.run(&["not-a-loop", "4"]).ended(0);
     let printed = said.out.split("`tripwire ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     let words: Vec<&str> = printed.split(' ').collect();
-    assert!(words.contains(&"--policy"), "{printed}");
+    assert!(words.contains(&"--workspace"), "{printed}");
     place.run(&words).ended(9);
     place.manifest("loops:\n  loop_repeat_threshold: 9\nsafety:\n  soft_loop_threshold: 5\n");
     place.run(&words).ended(0);

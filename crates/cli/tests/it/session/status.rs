@@ -140,14 +140,27 @@ fn a_narrow_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
         return crate::session::fixture::skip("there is no `script` to make a terminal with");
     }
     let mut command = place.command(&[]);
-    let line = format!("stty cols 60; '{}' status", env!("CARGO_BIN_EXE_tripwire"));
+    let line =
+        format!("stty cols 60; NO_COLOR=1 '{0}' status; TERM=xterm '{0}' status | cat", env!("CARGO_BIN_EXE_tripwire"));
+    let coloured = format!("TERM=xterm '{}' status", env!("CARGO_BIN_EXE_tripwire"));
     let mut typed = std::process::Command::new("/usr/bin/script");
     typed.args(["-qec", &line, "/dev/null"]).current_dir(place.work()).stdin(std::process::Stdio::null());
     typed.envs(command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(name, value)| Some((name, value?))));
     let said = crate::session::fixture::Said::of(typed.output().unwrap());
     let is_path = |line: &str| line.split_whitespace().any(|word| word.starts_with('/'));
     assert!(said.out.contains("waits") && said.out.contains("ended"), "{}", said.out);
-    assert!(said.out.lines().all(|line| line.trim_end().chars().count() <= 60 || is_path(line)), "{}", said.out);
+    let (narrow, piped) = said.out.split_once("guard ").unwrap();
+    assert!(narrow.lines().all(|line| line.trim_end().chars().count() <= 60 || is_path(line)), "{}", said.out);
+    assert!(
+        piped.contains("waits") && !said.out.contains('\u{1b}'),
+        "no colour with NO_COLOR, nor in a pipe: {}",
+        said.out
+    );
+    let mut typed = std::process::Command::new("/usr/bin/script");
+    typed.args(["-qec", &coloured, "/dev/null"]).current_dir(place.work()).stdin(std::process::Stdio::null());
+    typed.env_remove("NO_COLOR").envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = crate::session::fixture::Said::of(typed.output().unwrap());
+    assert!(said.out.contains("\u{1b}[33mwaits\u{1b}[0m"), "colour on a terminal: {}", said.out);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::verbs::support::{EVENT, decide, root, run, scenario};
 
 /// One decision to the byte: what a reader on another machine must get too.
-const DECISION: &str = r#"{"activity":{"intensity":"NORMAL","mode":"WORKING","reason":"regular, controlled event flow","since":0},"effects":[],"findings":[],"i":0,"intent":{"confidence":1,"intent":"CONTINUE","reason":"working: nothing speaks against going on"},"runId":"decide","safety":{"allowed":true,"health":1,"reason":"nothing speaks against it","remainingBudget":49998,"rule":"GATE-1"},"stepId":1}"#;
+const DECISION: &str = r#"{"activity":{"intensity":"NORMAL","mode":"WORKING","reason":"regular, controlled event flow","since":0},"effects":[],"findings":[],"i":0,"intent":{"confidence":1,"intent":"CONTINUE","reason":"working: nothing speaks against going on"},"runId":"decide","safety":{"allowed":true,"health":1,"reason":"nothing speaks against it","remainingBudget":599998,"rule":"GATE-1"},"stepId":1}"#;
 
 #[test]
 fn chain_3_one_event_gives_one_decision_to_the_byte() {

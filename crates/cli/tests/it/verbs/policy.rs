@@ -7,7 +7,9 @@ use serde_json::Value;
 fn const_6_show_names_every_setting_its_value_and_its_source() {
     let ran = run(&["policy", "show"], b"");
     let text = ran.done();
-    assert!(text.contains("gate.max_tokens_per_minute           50000        default (master spec §4.1)"), "{text}");
+    assert!(text.contains("gate.max_tokens_per_minute           auto (600000)  default (master spec §4.1"), "{text}");
+    let strict = run(&["policy", "show", "--profile", "strict"], b"");
+    assert!(strict.done().contains("gate.max_tokens_per_minute           auto (50000)   default"), "{}", strict.out);
     assert!(text.lines().last().unwrap().starts_with("policy hash sha256:"));
     let json: Value = serde_json::from_str(run(&["policy", "show", "--json"], b"").done()).unwrap();
     assert_eq!(json["settings"]["safety.hard_loop_threshold"]["value"], "5");
@@ -21,7 +23,7 @@ fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
     std::fs::write(&file, "profile: strict\nsafety:\n  max_iterations: 7\n").unwrap();
     let file = file.to_str().unwrap();
     let shown = run(&["policy", "show", "--policy", file], b"");
-    let line = format!("safety.max_iterations                7            line 3 of `{file}`");
+    let line = format!("safety.max_iterations                7              line 3 of `{file}`");
     assert!(shown.done().contains(&line), "{}", shown.out);
     assert_ne!(shown.out.lines().last(), run(&["policy", "show"], b"").out.lines().last());
     let good = run(&["policy", "check", file], b"");

@@ -44,6 +44,7 @@ pub(crate) fn start(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_tripwire"))
         .args(arguments)
         .current_dir(root())
+        .env("XDG_CONFIG_HOME", "/nonexistent/config")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -18,7 +18,7 @@ use self::balanced::Balanced;
 use self::refusals::{Refusals, Unanswered, key_of};
 use self::window::Window;
 use super::Surroundings;
-use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Finding, FindingKind, Level, Raised};
 use crate::label::Fingerprint;
 use crate::policy::{Policy, Profile};
@@ -78,13 +78,14 @@ impl LoopState {
         event: &AgentEvent,
         around: &Surroundings,
     ) -> (Option<Alarm>, Option<Finding>) {
-        if opens_epoch(event) {
+        if event.opens_epoch() {
             self.window.open_epoch();
             self.overridden = None;
         }
         self.window.open_step(around.new_step);
         self.window.look(event);
-        let Some(action) = event.action.as_ref() else { return (None, None) };
+        let counted = |action: &&Action| !policy.loops.leaves_out(action);
+        let Some(action) = event.action.as_ref().filter(counted) else { return (None, None) };
         self.window.push(action, event, around);
         let (candidate, lesser) = strict::judge(policy, &self.window);
         let spent = around.spent.plus(event.price());
@@ -127,6 +128,9 @@ impl LoopState {
     /// that was asked for many times and never brought a result.
     pub(crate) fn foresee(&self, policy: &Policy, asked: Asked<'_>, place: RequestPlace) -> Option<Alarm> {
         let (action, _) = asked;
+        if policy.loops.leaves_out(action) {
+            return None;
+        }
         let repeated = match policy.profile {
             Profile::Strict => self.foresee_strictly(policy, action, place.spent),
             Profile::Balanced => self.balanced.foresee(policy, action, place.spent),
@@ -166,10 +170,4 @@ impl LoopState {
     pub(crate) fn begin_anew(&mut self) {
         *self = Self::default();
     }
-}
-
-/// A successful edit or install, or a person's turn, starts a new epoch (SPEC §4).
-fn opens_epoch(event: &AgentEvent) -> bool {
-    let moved = event.flags.has(Flag::Edit) || event.flags.has(Flag::Install);
-    event.user_turn || (moved && !event.failed())
 }

@@ -72,7 +72,7 @@ impl GateOutcome {
 
     /// Writes the answer down.
     pub(super) fn into_decision(self, gate: &SafetyGate, policy: &Policy) -> SafetyDecision {
-        let remaining_budget = budget::remaining(&policy.gate, &gate.minute, gate.health.level());
+        let remaining_budget = budget::remaining(policy, &gate.minute, gate.health.level());
         let health = gate.health.level();
         let Some(refusal) = self.refusal else {
             return SafetyDecision {
@@ -200,10 +200,10 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     let at = turn.place.at;
     let cooldown = Some(policy.gate.cooldown_duration_ms);
     let throttle = || {
-        let budget = budget::effective(&policy.gate, gate.health.level());
+        let budget = budget::effective(policy, gate.health.level());
         match policy.profile {
             Profile::Strict => cooldown,
-            Profile::Balanced => Some(gate.minute.room_in(at, budget, policy.gate.max_tool_calls_per_minute)),
+            Profile::Balanced => Some(gate.minute.room_in(at, budget, policy.minute_bounds().calls)),
         }
     };
     let mut refusal = Refusal {
@@ -222,18 +222,16 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
             (Rule::ActSimilarity, Reason::fixed("loop: the outputs of the last 5 events are alike"), cooldown)
         }
         SafetyVeto::TokenBudgetExceeded => {
-            let budget = budget::effective(&policy.gate, gate.health.level());
-            let reason = format!(
-                "{} tokens in the last minute, the limit is {budget} (`gate.max_tokens_per_minute`)",
-                gate.minute.tokens()
-            );
+            let budget = budget::effective(policy, gate.health.level());
+            let used = gate.minute.tokens();
+            let reason =
+                format!("{used} tokens in the last minute; the limit is {budget} (`gate.max_tokens_per_minute`)");
             (Rule::GateTokens, Reason::from(reason), throttle())
         }
         SafetyVeto::RateLimitExceeded => {
-            let limit = policy.gate.max_tool_calls_per_minute;
+            let (used, limit) = (gate.minute.calls(), policy.minute_bounds().calls);
             let reason = format!(
-                "{} tool calls in the last minute, the limit is {limit} (`gate.max_tool_calls_per_minute`)",
-                gate.minute.calls()
+                "{used} tool calls in the last minute; the limit is {limit} (`gate.max_tool_calls_per_minute`)"
             );
             (Rule::GateCalls, Reason::from(reason), throttle())
         }

@@ -252,13 +252,13 @@ impl SafetyGate {
 
     /// The two warnings of the minute, each once until its cause has gone.
     pub(super) fn warn(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
-        if !budget::is_near(&policy.gate, &self.minute) {
+        if !budget::is_near(policy, &self.minute) {
             self.warned &= !mask(Warning::Tokens);
         } else if self.warn_once(Warning::Tokens) {
             let text = format!("{} tokens in the last minute", self.minute.tokens());
             turn.note(FindingKind::TokenWarning, Rule::GateTokens, &text);
         }
-        if !rate::is_near(&policy.gate, &self.minute) {
+        if !rate::is_near(policy, &self.minute) {
             self.warned &= !mask(Warning::Calls);
         } else if self.warn_once(Warning::Calls) {
             let text = format!("{} tool calls in the last minute", self.minute.calls());

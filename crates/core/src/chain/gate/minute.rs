@@ -42,7 +42,8 @@ impl Minute {
         (self.tokens, self.calls) = (tokens, calls);
     }
 
-    /// Adds a use. When the space is full the newest entry takes it in and expires later: never too early.
+    /// Adds a use. From half of the space on, the newest entry takes in what comes in the same second, and all of it once the
+    /// space is full: such uses expire later, never too early.
     pub(crate) fn add(&mut self, at: RunMillis, tokens: Tokens, calls: Count) {
         self.advance(at);
         let (tokens, calls) = (tokens.get(), u64::from(calls.get()));
@@ -50,7 +51,9 @@ impl Minute {
             return;
         }
         (self.tokens, self.calls) = (self.tokens.saturating_add(tokens), self.calls.saturating_add(calls));
-        match self.uses.is_full().then(|| self.uses.newest_mut()).flatten() {
+        let (crowded, full) = (self.uses.len() >= MINUTE_ENTRIES / 2, self.uses.is_full());
+        let same_second = |used: &Use| used.at.get() / 1_000 == at.get() / 1_000;
+        match self.uses.newest_mut().filter(|newest| full || (crowded && same_second(newest))) {
             Some(newest) => {
                 let tokens = newest.tokens.saturating_add(tokens);
                 *newest = Use { at, tokens, calls: newest.calls.saturating_add(calls) };

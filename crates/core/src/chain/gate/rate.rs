@@ -1,26 +1,27 @@
-//! The minute's tool calls: 60, warned at 45 (GATE-2).
+//! The minute's tool calls: in `strict` 60, warned at 45 (GATE-2).
 
 use super::minute::Minute;
-use crate::policy::Gate;
+use crate::policy::Policy;
 
 /// Whether the minute's calls are used up.
-pub(crate) fn is_exceeded(gate: &Gate, minute: &Minute) -> bool {
-    minute.calls() > gate.max_tool_calls_per_minute
+pub(crate) fn is_exceeded(policy: &Policy, minute: &Minute) -> bool {
+    minute.calls() > policy.minute_bounds().calls
 }
 
 /// Whether the warning is due.
-pub(crate) fn is_near(gate: &Gate, minute: &Minute) -> bool {
-    minute.calls() >= gate.tool_call_warning_threshold
+pub(crate) fn is_near(policy: &Policy, minute: &Minute) -> bool {
+    minute.calls() >= policy.minute_bounds().calls_warned
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Profile;
     use crate::units::{Count, RunMillis, Tokens};
 
     #[test]
     fn gate_2_calls_warn_at_45_and_exceed_above_60() {
-        let gate = Gate::default();
+        let gate = Policy { profile: Profile::Strict, ..Policy::default() };
         let minute = |calls| {
             let mut minute = Minute::default();
             minute.add(RunMillis::ZERO, Tokens::ZERO, Count::new(calls));

@@ -30,8 +30,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
             "gate.tool_call_warning_threshold",
         ],
         source: "Master spec §4.1 and §4.2; SPEC §3, Gate 2.",
-        fires: "61 calls within a minute: RATE_LIMIT_EXCEEDED.",
-        quiet: "60 calls within a minute, or 61 spread over 61 s.",
+        fires: "61 calls within a minute in `strict`: RATE_LIMIT_EXCEEDED.",
+        quiet: "60 calls within a minute, or 61 spread over 61 s; in `balanced`, 300 calls of a dozen sub-agents.",
     },
     RuleEntry {
         id: "GATE-2.tokens",
@@ -39,11 +39,12 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "Fresh input plus output tokens of the last 60 s, without cache reads; where the classes are unknown, the \
                plain count. Above the budget the answer is TOKEN_BUDGET_EXCEEDED. `remainingBudget` in every decision is \
                what is left.",
-        threshold: "More than 50,000 tokens, less while health is below 1; TOKEN_WARNING from 40,000.",
+        threshold: "In `strict` more than 50,000 tokens, TOKEN_WARNING from 40,000; in `balanced` 600,000 and 480,000, because \
+                    three of four real sessions pass 50,000 in some minute. Less while health is below 1.",
         settings: &["gate.max_tokens_per_minute", "gate.token_warning_threshold"],
         source: "Master spec §4.1; SPEC §3, Gate 2.",
-        fires: "Two events of 26,000 tokens 10 s apart: in `strict` a veto with cooldown, in `balanced` retryAfterMs \
-                50,000.",
+        fires: "Two events of 26,000 tokens 10 s apart in `strict`: a veto with cooldown. Two of 310,000 in `balanced`: \
+                retryAfterMs 50,000.",
         quiet: "One event of 1,000 fresh tokens and 400,000 read from the cache.",
     },
     RuleEntry {
@@ -52,11 +53,11 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "The tool calls of the last 60 s are summed, whatever they were. Above the bound the answer is \
                RATE_LIMIT_EXCEEDED. `strict` waits out the cooldown, `balanced` until the oldest calls have left the \
                minute.",
-        threshold: "More than 60 calls; TOOL_CALL_WARNING from 45.",
+        threshold: "In `strict` more than 60 calls, TOOL_CALL_WARNING from 45; in `balanced` 300 and 225.",
         settings: &["gate.max_tool_calls_per_minute", "gate.tool_call_warning_threshold"],
         source: "Master spec §4.2; SPEC §3, Gate 2.",
-        fires: "61 calls in 30 s.",
-        quiet: "60 calls in 30 s; TOOL_CALL_WARNING was given at the 45th.",
+        fires: "61 calls in 30 s in `strict`.",
+        quiet: "60 calls in 30 s; in `strict` TOOL_CALL_WARNING was given at the 45th.",
     },
     RuleEntry {
         id: "GATE-3",

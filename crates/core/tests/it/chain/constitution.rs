@@ -101,5 +101,5 @@ fn chain_2_a_sketch_given_with_the_event_is_what_similarity_reads() {
 fn chain_2_an_event_that_knows_nothing_of_its_action_is_decided_on_its_figures() {
     let mut fixture = ChainFixture::balanced();
     assert!(fixture.event(plain(10, 1)).safety.allowed);
-    assert_eq!(fixture.event(plain(49_990, 1)).safety.remaining_budget, Tokens::ZERO);
+    assert_eq!(fixture.event(plain(599_990, 1)).safety.remaining_budget, Tokens::ZERO);
 }

@@ -51,10 +51,15 @@ fn gate_2_strict_tokens_over_budget_are_a_veto_with_the_full_cooldown() {
 #[test]
 fn gate_2_balanced_tokens_over_budget_throttle_until_there_is_room() {
     let mut fixture = ChainFixture::balanced();
-    fixture.event(plain(30_000, 1));
-    let over = fixture.event(plain(30_000, 1));
+    fixture.event(plain(330_000, 1));
+    let over = fixture.event(plain(330_000, 1));
     assert_eq!((over.safety.allowed, veto(&over)), (false, Some(SafetyVeto::TokenBudgetExceeded)));
-    assert_eq!(retry(&over), Some(55_000), "the first 30,000 leave the minute 60 s after they came");
+    assert_eq!(retry(&over), Some(55_000), "the first 330,000 leave the minute 60 s after they came");
+    assert!(
+        over.safety.reason.contains("the limit is 600000 (`gate.max_tokens_per_minute`)"),
+        "{}",
+        over.safety.reason
+    );
     assert_eq!(over.safety.health, Ratio::ONE);
     let room_at = fixture.at + 55_000;
     assert!(fixture.step_at(room_at - 1, What::Request(request(action("Read(x)", "1")))).permit.is_none());
@@ -75,7 +80,7 @@ fn gate_2_strict_calls_over_the_rate_are_a_veto_with_the_full_cooldown() {
 #[test]
 fn gate_2_balanced_calls_over_the_rate_throttle_without_cooldown_or_loss_of_health() {
     let mut fixture = ChainFixture::balanced();
-    fixture.event(plain(0, 60));
+    assert!(fixture.event(plain(0, 300)).safety.allowed, "what twelve sub-agents at work do is no reason to wait");
     let over = fixture.event(plain(0, 1));
     assert_eq!((veto(&over), retry(&over)), (Some(SafetyVeto::RateLimitExceeded), Some(55_000)));
     fixture.wait(50_000);
@@ -99,7 +104,7 @@ fn gate_2_cache_reads_and_a_minute_within_its_bounds_pass() {
 
 #[test]
 fn gate_2_each_warning_is_given_once_until_its_cause_has_gone() {
-    let mut fixture = ChainFixture::balanced();
+    let mut fixture = ChainFixture::strict();
     assert!(quiet(&fixture.event(plain(39_999, 44))));
     assert_eq!(kinds(&fixture.event(plain(1, 1))), [FindingKind::TokenWarning, FindingKind::ToolCallWarning]);
     assert!(kinds(&fixture.event(plain(1, 1))).is_empty());
@@ -136,8 +141,8 @@ fn gate_5_the_token_budget_shrinks_with_health() {
     let timeouts = |n: u64| super::fixture::failed(work(n), tripwire_core::chain::event::ErrorClass::Timeout);
     let hurt = fixture.events(2, timeouts).pop().unwrap();
     assert_eq!(hurt.safety.health, Ratio::from_per_mille(900));
-    assert_eq!(hurt.safety.remaining_budget, Tokens::new(45_000 - 200));
-    assert_eq!(veto(&fixture.event(plain(45_000, 1))), Some(SafetyVeto::TokenBudgetExceeded));
+    assert_eq!(hurt.safety.remaining_budget, Tokens::new(540_000 - 200));
+    assert_eq!(veto(&fixture.event(plain(540_000, 1))), Some(SafetyVeto::TokenBudgetExceeded));
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn gate_6_vetoes_still_hold_after_an_iteration_is_done() {
     let mut fixture = ChainFixture::balanced();
     fixture.event(work(0));
     fixture.tell(What::Claim(tripwire_core::input::Claim::default()));
-    let over = fixture.event(plain(60_000, 1));
+    let over = fixture.event(plain(660_000, 1));
     assert_eq!((over.safety.allowed, veto(&over)), (false, Some(SafetyVeto::TokenBudgetExceeded)));
     let step = fixture.ask(action("Read(x)", "1"));
     assert!(step.permit.is_none(), "a done iteration is no way round the gate");
@@ -308,6 +313,6 @@ fn gate_8_known_agents_of_a_full_tree_go_on() {
 fn gate_8_a_refused_agent_is_not_a_tool_call_limit() {
     let mut fixture = ChainFixture::new(&[("limits.max_agents", "0")]);
     assert!(!fixture.event(by("any", None, 0)).safety.allowed);
-    assert_eq!(fixture.event(work(1)).safety.remaining_budget, Tokens::new(50_000 - 200));
+    assert_eq!(fixture.event(work(1)).safety.remaining_budget, Tokens::new(600_000 - 200));
     assert_eq!(fixture.chain.policy().limits.max_agents, Count::ZERO);
 }

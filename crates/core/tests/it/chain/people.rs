@@ -8,8 +8,8 @@ use tripwire_core::decision::{Decision, FindingKind, Intent};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::enforcement::{EnforcementError, ReviewProblem};
 use tripwire_core::input::{
-    Authority, Claim, EngineSwitched, Fault, Grant, HumanAct, IdentityFact, Mode, Permission, PolicyDrift, Request,
-    ReviewVerdict, Verdict, What,
+    Authority, Claim, DriftMeaning, EngineSwitched, Fault, Grant, HumanAct, IdentityFact, Mode, Permission,
+    PolicyDrift, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
@@ -292,10 +292,14 @@ fn run_4_a_switch_of_engines_is_noted_and_changes_nothing_else() {
 fn const_6_a_threshold_edited_on_disk_is_noted_and_not_applied() {
     let mut fixture = ChainFixture::balanced();
     let key = Label::cut("gate.max_tokens_per_minute");
-    let drift = fixture.tell(What::PolicyDrift(PolicyDrift { key, value: Label::cut("9000000") }));
+    let drift = fixture.tell(What::PolicyDrift(PolicyDrift {
+        key,
+        value: Label::cut("9000000"),
+        meaning: DriftMeaning::NotApplied,
+    }));
     assert!(drift.safety.allowed && kinds(&drift) == [FindingKind::PolicyDrift]);
     assert!(drift.findings[0].reason.contains("`gate.max_tokens_per_minute`"));
-    assert!(!fixture.event(plain(50_001, 1)).safety.allowed, "the frozen threshold holds");
+    assert!(!fixture.event(plain(600_001, 1)).safety.allowed, "the frozen threshold holds");
 }
 
 #[test]

@@ -91,7 +91,8 @@ fn chain_3_a_state_brings_the_policy_it_stands_under_and_a_contradicting_one_is_
         taken += 1;
     }
     assert!(taken > 60, "{taken} settings were tried");
-    let plain = Chain::new(policy(&[])).unwrap().snapshot().unwrap();
+    let minute = [("gate.max_tokens_per_minute", "50000"), ("gate.token_warning_threshold", "40000")];
+    let plain = Chain::new(policy(&minute)).unwrap().snapshot().unwrap();
     // The warning threshold of the sliding minute, the first figure of its section: raised beyond its limit of 50 000.
     let place = plain.windows(3).position(|bytes| bytes == [0xc0, 0xb8, 0x02]).unwrap();
     let mut contradicting = plain;

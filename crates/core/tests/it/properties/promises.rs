@@ -178,7 +178,7 @@ impl<'a> Oracle<'a> {
     fn check_minute(&self, decision: &Decision) -> Result<(), String> {
         let recent = self.uses.iter().filter(|(at, ..)| self.now - at < 60_000);
         let (tokens, calls) = recent.fold((0_u64, 0_u64), |(t, c), (_, tokens, calls)| (t + tokens, c + calls));
-        let configured = self.policy.gate.max_tokens_per_minute.get();
+        let configured = self.policy.minute_bounds().tokens.get();
         let budget = decision.safety.health.share_of(configured);
         let remaining = decision.safety.remaining_budget.get();
         if remaining > configured || remaining != budget.saturating_sub(tokens) {
@@ -186,7 +186,7 @@ impl<'a> Oracle<'a> {
         }
         let known = [
             (SafetyVeto::TokenBudgetExceeded, tokens > budget),
-            (SafetyVeto::RateLimitExceeded, calls > u64::from(self.policy.gate.max_tool_calls_per_minute.get())),
+            (SafetyVeto::RateLimitExceeded, calls > u64::from(self.policy.minute_bounds().calls.get())),
             (SafetyVeto::HealthDegraded, decision.safety.health < self.policy.health.soft_suspend_threshold),
         ];
         let expected = known.iter().find(|(_, holds)| *holds).map(|(veto, _)| *veto);

@@ -67,6 +67,14 @@ impl Balanced {
             return None; // A retry after 429, 503 or 529 says nothing about the agent (LOOP-3).
         }
         let action = event.action.as_ref()?;
+        if policy.loops.leaves_out(action) {
+            // A person took it out of the rules; what it moved has moved all the same.
+            if event.opens_epoch() {
+                self.memory.open_epoch();
+                self.forget_reported();
+            }
+            return None;
+        }
         let seen = self.memory.take(policy, action, event, around);
         let named = Named { action, error: event.error_text.as_ref() };
         let alarm = self.judge(policy, named, around.spent.plus(event.price()), seen.repeated_in_turn);
