@@ -14,6 +14,7 @@ use tripwire_workspace::geometry::manifest::{Manifest, store, template};
 use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry, SafetyLog};
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
 use tripwire_workspace::hash::workspace_hash;
+use tripwire_workspace::session::SessionId;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -30,8 +31,9 @@ fn controls() -> Outcome {
     let layout = Layout::at(temp.path());
     template::write_if_missing(&layout.manifest())?;
     std::thread::sleep(SETTLED);
-    let seen = look(&layout, &Seen::default(), clock::now())?.seen;
-    each("a quiet look at the controls", 10_000, |_| Ok(look(&layout, &seen, clock::now()).map(|_look| ())?))
+    let session = SessionId::first(clock::now());
+    let seen = look(&layout, &session, &Seen::default(), clock::now())?.seen;
+    each("a quiet look at the controls", 10_000, |_| Ok(look(&layout, &session, &seen, clock::now()).map(|_look| ())?))
 }
 
 fn manifest() -> Outcome {

@@ -1,6 +1,6 @@
 //! How a run ended: what the engine decided, else what the client itself says. Its exit code alone is not believed.
 
-use crate::guard::pulse::Pulse;
+use crate::guard::pulse::{Pulse, StepCap};
 use serde::Serialize;
 use tripwire_clients::Client;
 use tripwire_clients::launch::ExitMessage;
@@ -140,7 +140,7 @@ impl EndFacts<'_> {
             };
         }
         // The engine's own word comes first: a client that was told to end its turn may call that a failure.
-        if self.pulse.step_cap && self.pulse.released.is_none() {
+        if self.pulse.step_cap == StepCap::Reached && self.pulse.released.is_none() {
             return Ending::StepCap;
         }
         match (exit, self.message.reason.as_deref(), self.pulse.released) {
@@ -228,9 +228,9 @@ mod tests {
             let end = WorkerEnd::ByItself(TreeExit::Exited(0));
             EndFacts { client: Client::Claude, end: &end, pulse: &pulse, message: &said, refusal: None }.ending()
         };
-        assert_eq!(of(true, None), Ending::StepCap);
-        assert!(matches!(of(false, None), Ending::ClientFailed(_)));
-        assert_eq!(of(true, Some(Verification::Verified)), Ending::Done(Verification::Verified));
+        assert_eq!(of(StepCap::Reached, None), Ending::StepCap);
+        assert!(matches!(of(StepCap::Room, None), Ending::ClientFailed(_)));
+        assert_eq!(of(StepCap::Reached, Some(Verification::Verified)), Ending::Done(Verification::Verified));
     }
 
     #[test]

@@ -189,10 +189,10 @@ pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock)
             } else {
                 facts.push(ControlFact::Appeared { file, note: Note::read(&file.path(layout)) });
             }
-        } else if !there && seen.files.remove(&file) {
-            seen.own.remove(&file);
-            facts.push(ControlFact::Removed { file });
-        } else if there && seen.own.contains(&file) && !is_writer() {
+            continue;
+        }
+        let own_part_gone = there && seen.own.contains(&file) && !is_writer();
+        if own_part_gone || (!there && seen.files.remove(&file)) {
             seen.own.remove(&file);
             facts.push(ControlFact::Removed { file });
         }

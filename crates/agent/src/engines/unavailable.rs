@@ -41,9 +41,10 @@ impl Engine for UnavailableEngine {
         _listener: &mut Listener<'_>,
     ) -> Result<Answer, EngineError> {
         // Asking again cannot help, whatever kept it from answering at the start.
-        Err(match &self.error {
-            error @ EngineError::NotStarted { .. } => error.clone(),
-            error => EngineError::NotStarted { engine: self.name.clone(), error: WorkerStartError::of(error) },
+        Err(if matches!(self.error, EngineError::NotStarted { .. }) {
+            self.error.clone()
+        } else {
+            EngineError::NotStarted { engine: self.name.clone(), error: WorkerStartError::of(&self.error) }
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::tools::Meaning;
 use std::path::Path;
 use std::time::Duration;
 use tripwire_authority::{Confinement, Need, Surroundings, Who};
-use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
+use tripwire_core::chain::event::{Action, AgentEvent, FigureSource, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
     Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict,
@@ -161,10 +161,12 @@ impl Facts<'_> {
             return self.work_event(answer, work);
         }
         let usage = &answer.usage;
+        let silent = usage.context() == Tokens::ZERO;
+        let context_source = if silent { FigureSource::Estimated } else { FigureSource::Told };
         AgentEvent {
             // A server that gives no figures must not look like an empty context.
-            context_estimated: usage.context() == Tokens::ZERO,
-            context_tokens: Some(if usage.context() == Tokens::ZERO { asked } else { usage.context() }),
+            context_source,
+            context_tokens: Some(if context_source.is_told() { usage.context() } else { asked }),
             context_window: self.engines.window_of(&answer.engine),
             latency_ms: self.took_ms(),
             output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),

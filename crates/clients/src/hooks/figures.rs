@@ -4,10 +4,10 @@ use super::calls::DeniedCall;
 use super::dialect::StepSource;
 use super::event::Event;
 use super::hook_call::HookCall;
-use super::memory::HookMemory;
+use super::memory::{HookMemory, Record};
 use crate::usage::{self, Figures};
 use std::path::PathBuf;
-use tripwire_core::chain::event::AgentEvent;
+use tripwire_core::chain::event::{AgentEvent, FigureSource};
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::prices::PriceBasis;
@@ -41,14 +41,20 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
             }
         });
         match read {
-            Ok(Some(figures)) => events.push(event(&figures, agent, window)),
+            Ok(Some(figures)) => {
+                let mut event = event(&figures, agent, window);
+                if let Some(step) = memory.step_of_late_answer(&path, &figures.answer.to_string()) {
+                    event.turn_id = Some(Label::cut(&step));
+                }
+                events.push(event);
+            }
             Ok(None) => {}
             Err(_) if agent.is_none() => unread = true,
             // A sub-agent that has said nothing yet has no transcript.
             Err(_) => {}
         }
     }
-    memory.note_figures(unread, !events.is_empty());
+    memory.note_figures(if unread { Record::Unread } else { Record::Read }, events.len());
     memory.calls = calls;
     if call.client.adapter().hooks.step_source == StepSource::ModelRequests {
         // Such a client numbers its model requests for us, and its calls are told apart by that number too.
@@ -77,7 +83,7 @@ pub(super) fn fill_in(call: &HookCall, memory: &mut HookMemory, window: Tokens, 
         let lines = u64::try_from(outcome.output.lines().count()).unwrap_or(u64::MAX);
         if let Some(percent) = memory.estimate_context(lines) {
             let used = window.get().saturating_mul(percent).checked_div(100).unwrap_or(0);
-            (event.context_tokens, event.context_estimated) = (Some(Tokens::new(used)), true);
+            (event.context_tokens, event.context_source) = (Some(Tokens::new(used)), FigureSource::Estimated);
         }
     }
 }
@@ -94,7 +100,8 @@ pub(super) fn step(call: &HookCall, memory: &mut HookMemory, call_id: Option<&st
     match call.client.adapter().hooks.step_source {
         StepSource::Transcript => {
             let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
-            memory.usage(&path).answer_of(call_id?).map(|answer| Label::cut(&answer))
+            // A record that lags behind its client names the answer later: then that answer is this call's step.
+            Some(Label::cut(&memory.step_of_call(&path, call_id?)))
         }
         StepSource::ModelRequests => {
             (memory.model_requests > 0).then(|| Label::cut(&format!("model-request-{}", memory.model_requests)))

@@ -16,7 +16,7 @@ const AGENTS_MAX: usize = 64;
 const RECORDS_MAX: usize = 16;
 
 /// The memory of a session's hooks.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct HookMemory {
     /// Remarks that wait for an answer that can carry them.
@@ -36,15 +36,47 @@ pub(super) struct HookMemory {
     pub(super) model_requests: u64,
     /// Lines of output since the context began, while no figures came.
     output_lines: u64,
-    /// Calls that ended without any figures before or with them.
-    calls_without_figures: u32,
-    /// Figures came at least once.
-    has_figures: bool,
-    /// The client's record could not be read at this event.
+    /// Calls that ended without any figures before or with them; none once figures came.
+    calls_without_figures: Option<u32>,
+    /// Calls that ended before the client's record named the answer that asked for them.
+    late_calls: Vec<String>,
+    /// The newest such answer, and the step that it is.
+    late_answer: Option<(String, String)>,
+    /// Whether the client's record could be read at this event.
     #[serde(skip)]
-    unread: bool,
+    record: Record,
     /// Calls between their question and their result.
     pub(super) calls: CallLedger,
+}
+
+/// Whether a client's record of its session could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Record {
+    /// It could.
+    #[default]
+    Read,
+    /// It could not.
+    Unread,
+}
+
+impl Default for HookMemory {
+    fn default() -> Self {
+        Self {
+            remarks: Vec::new(),
+            person_spoke: false,
+            agents: Vec::new(),
+            starters: Vec::new(),
+            parents: Vec::new(),
+            records: Vec::new(),
+            model_requests: 0,
+            output_lines: 0,
+            calls_without_figures: Some(0),
+            late_calls: Vec::new(),
+            late_answer: None,
+            record: Record::Read,
+            calls: CallLedger::default(),
+        }
+    }
 }
 
 impl HookMemory {
@@ -55,7 +87,7 @@ impl HookMemory {
 
     /// As text for the next hook.
     pub(super) fn text(&mut self) -> String {
-        for list in [&mut self.remarks, &mut self.starters] {
+        for list in [&mut self.remarks, &mut self.starters, &mut self.late_calls] {
             keep_newest(list, REMARKS_MAX);
         }
         keep_newest(&mut self.agents, AGENTS_MAX);
@@ -65,14 +97,40 @@ impl HookMemory {
     }
 
     /// Notes whether this event's look at the client's record gave figures.
-    pub(super) const fn note_figures(&mut self, unread: bool, found: bool) {
-        self.unread = unread;
-        self.has_figures |= found;
+    pub(super) const fn note_figures(&mut self, record: Record, found: usize) {
+        self.record = record;
+        if found > 0 {
+            self.calls_without_figures = None;
+        }
+    }
+
+    /// The step of a call: the answer that asked for it, or the call itself while the record does not name one.
+    pub(super) fn step_of_call(&mut self, path: &Path, call: &str) -> String {
+        match (self.usage(path).answer_of(call), &self.late_answer) {
+            (Some(answer), Some((late, step))) if answer == *late => step.clone(),
+            (Some(answer), _) => answer,
+            (None, _) => {
+                self.late_calls.push(call.to_owned());
+                own_step(call)
+            }
+        }
+    }
+
+    /// The step of an answer whose call ended before the record named the answer: that call's own.
+    pub(super) fn step_of_late_answer(&mut self, path: &Path, answer: &str) -> Option<String> {
+        let calls = std::mem::take(&mut self.late_calls);
+        let (named, late): (Vec<String>, Vec<String>) =
+            calls.into_iter().partition(|call| self.usage(path).answer_of(call).is_some());
+        self.late_calls = late;
+        let call = named.iter().find(|call| self.usage(path).answer_of(call).as_deref() == Some(answer))?;
+        let step = own_step(call);
+        self.late_answer = Some((answer.to_owned(), step.clone()));
+        Some(step)
     }
 
     /// Whether the client's record could not be read at this event.
-    pub(super) const fn is_unread(&self) -> bool {
-        self.unread
+    pub(super) fn is_unread(&self) -> bool {
+        self.record == Record::Unread
     }
 
     /// How full the context is, in per cent, after so many more lines of output, by the seed's heuristic: 500 lines are 70 %. None
@@ -80,9 +138,10 @@ impl HookMemory {
     pub(super) fn estimate_context(&mut self, lines: u64) -> Option<u64> {
         const FIGURES_LATE_MAX: u32 = 5;
         self.output_lines = self.output_lines.saturating_add(lines);
-        self.calls_without_figures = self.calls_without_figures.saturating_add(1);
-        let hopeless = self.unread || self.calls_without_figures > FIGURES_LATE_MAX;
-        (hopeless && !self.has_figures).then(|| (self.output_lines.saturating_mul(70) / 500).min(100))
+        let calls = self.calls_without_figures.as_mut()?;
+        *calls = calls.saturating_add(1);
+        let hopeless = self.record == Record::Unread || *calls > FIGURES_LATE_MAX;
+        hopeless.then(|| (self.output_lines.saturating_mul(70) / 500).min(100))
     }
 
     /// The context begins anew.
@@ -137,6 +196,11 @@ impl HookMemory {
         });
         (!parent.is_empty()).then_some(parent)
     }
+}
+
+/// The step of a call whose answer is not known yet.
+fn own_step(call: &str) -> String {
+    format!("call {call}")
 }
 
 fn keep_newest<T>(list: &mut Vec<T>, max: usize) {

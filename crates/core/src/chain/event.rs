@@ -30,9 +30,9 @@ pub struct AgentEvent {
     /// What changed on disk while the call ran, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<DiskChanges>,
-    /// The figure of the context is an estimate, because nobody gave one.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub context_estimated: bool,
+    /// Where the figure of the context comes from.
+    #[serde(default, skip_serializing_if = "FigureSource::is_told")]
+    pub context_source: FigureSource,
     /// Tokens now in the model's context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<Tokens>,
@@ -172,6 +172,25 @@ impl AgentEvent {
     #[must_use]
     pub fn is_infrastructure_error(&self) -> bool {
         self.outcome.is_some_and(|outcome| outcome.error_class == Some(ErrorClass::Infrastructure))
+    }
+}
+
+/// Where a figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FigureSource {
+    /// The provider or the client told it.
+    #[default]
+    Told,
+    /// Nobody did: it was estimated.
+    Estimated,
+}
+
+impl FigureSource {
+    /// Whether somebody told it.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        *self == Self::Told
     }
 }
 

@@ -3,9 +3,9 @@
 use super::Chain;
 use super::activity::loops::RequestPlace;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
-use super::event::AgentEvent;
+use super::event::{AgentEvent, FigureSource};
 use super::feedback::ExecutionResult;
-use super::gate::context::{Basis, Tier};
+use super::gate::context::{ContextBasis, Tier};
 use super::gate::dirty_bits::{ClaimAnswer, Verification, docs_prompt, test_prompt};
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
@@ -93,9 +93,9 @@ impl Chain {
         }
         // A sub-agent has a context of its own: a fresh one must not clear the block of the main one.
         if let (Some(used), None) = (event.context_tokens, &event.agent_id) {
-            let climbed = match event.context_estimated {
-                true => state.gate.context.estimate(&self.policy, used),
-                false => state.gate.context.observe(&self.policy.context, used, event.context_window),
+            let climbed = match event.context_source {
+                FigureSource::Estimated => state.gate.context.estimate(&self.policy, used),
+                FigureSource::Told => state.gate.context.observe(&self.policy.context, used, event.context_window),
             };
             self.mind_context(turn, climbed);
         }
@@ -110,8 +110,8 @@ impl Chain {
         let Some(tier) = climbed else { return };
         let percent = gate.context.percent();
         let basis = match gate.context.basis() {
-            Basis::Estimate => " (estimated: there are no figures)",
-            Basis::Nothing | Basis::Figures => "",
+            ContextBasis::Estimate => " (estimated: there are no figures)",
+            ContextBasis::Nothing | ContextBasis::Figures => "",
         };
         let text = match tier {
             Tier::Roomy => return,
@@ -244,18 +244,7 @@ impl Chain {
                 self.state.activity.begin_anew(turn.place.at);
                 "a person restarted the session"
             }
-            HumanAct::Acknowledge(Report::Blocker) => {
-                gate.standing.clear(HoldReason::NoProgress);
-                gate.standing.clear(HoldReason::UnreadBlocker);
-                self.state.progress.set_failures(Count::ZERO);
-                "a person cleared the blocker report"
-            }
-            HumanAct::Acknowledge(Report::Checkpoint) => {
-                gate.standing.clear(HoldReason::IterationCap);
-                gate.standing.clear(HoldReason::UnreadCheckpoint);
-                gate.iterations.set_count(Count::ZERO);
-                "a person cleared the checkpoint"
-            }
+            HumanAct::Acknowledge(report) => self.acknowledge(*report),
             HumanAct::SetCounter(edit) => {
                 match edit.counter {
                     Counter::Iterations => gate.iterations.set_count(edit.value),
@@ -290,6 +279,25 @@ impl Chain {
         };
         let text = by.as_ref().map_or_else(|| done.into(), |by| format!("{done} ({by})"));
         turn.note(FindingKind::ManualOverride, Rule::Control, &text);
+    }
+
+    /// A person has read a report: what it held is cleared, and its counter goes to zero.
+    fn acknowledge(&mut self, report: Report) -> &'static str {
+        let gate = &mut self.state.gate;
+        match report {
+            Report::Blocker => {
+                gate.standing.clear(HoldReason::NoProgress);
+                gate.standing.clear(HoldReason::UnreadBlocker);
+                self.state.progress.set_failures(Count::ZERO);
+                "a person cleared the blocker report"
+            }
+            Report::Checkpoint => {
+                gate.standing.clear(HoldReason::IterationCap);
+                gate.standing.clear(HoldReason::UnreadCheckpoint);
+                gate.iterations.set_count(Count::ZERO);
+                "a person cleared the checkpoint"
+            }
+        }
     }
 
     /// A person says: go on. Clears what waits for a look, and vouches for health; reports need their own act.

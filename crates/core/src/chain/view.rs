@@ -92,7 +92,7 @@ impl Chain {
             budget_micro_usd: gate.money.budget(&self.policy.money),
             cause: gate.cause().cloned(),
             consecutive_failures: state.progress.failures(),
-            context_estimated: gate.context.basis() == super::gate::context::Basis::Estimate,
+            context_estimated: gate.context.basis() == super::gate::context::ContextBasis::Estimate,
             context_percent: gate.context.percent(),
             dirty_bits: gate.dirty.shown(),
             health: gate.health.level(),

@@ -75,19 +75,19 @@ impl Progress {
         u64::try_from(self.files.len()).unwrap_or(u64::MAX)
     }
 
-    fn note_attempt(&mut self, what: &str, failed: bool) {
+    fn note_attempt(&mut self, what: &str, event: &AgentEvent) {
         let known = self.attempts.iter().position(|attempt| attempt.what == what);
         let before = known.map(|at| self.attempts.remove(at)).map_or((0, 0), |attempt| (attempt.times, attempt.failed));
         if self.attempts.len() >= ATTEMPTS_MAX {
             self.attempts.remove(0);
         }
-        let (times, failed) = (before.0.saturating_add(1), before.1.saturating_add(u32::from(failed)));
+        let (times, failed) = (before.0.saturating_add(1), before.1.saturating_add(u32::from(event.failed())));
         self.attempts.push(Attempt { what: what.to_owned(), times, failed });
     }
 
     fn note(&mut self, event: &AgentEvent) {
         let Some(action) = &event.action else { return };
-        self.note_attempt(action.named(), event.failed());
+        self.note_attempt(action.named(), event);
         self.last_action = Some(action.named().to_owned());
         if event.flags.has(Flag::Edit) && !event.failed() && self.files.len() < FILES_MAX {
             let target = action.target.as_ref().map_or_else(|| action.exact(), Label::fingerprint);

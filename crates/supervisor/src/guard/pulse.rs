@@ -46,7 +46,7 @@ pub(crate) struct Pulse {
     /// What the engine said when the agent was let go, if nothing was asked since.
     pub(crate) released: Option<Verification>,
     /// The step cap ended the running iteration.
-    pub(crate) step_cap: bool,
+    pub(crate) step_cap: StepCap,
     /// The test run on which the verdict rests, while it is `VERIFIED`.
     pub(crate) proof: Option<TestRun>,
     /// The run is over.
@@ -69,6 +69,15 @@ pub(crate) enum LastAnswer {
     GoOn,
     /// To end its turn.
     End,
+}
+
+/// Whether the running iteration has steps left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepCap {
+    /// It has.
+    Room,
+    /// A call was refused because it has none.
+    Reached,
 }
 
 /// What the watch has to carry out, because only it can.
@@ -97,7 +106,7 @@ impl Pulse {
             transcripts: Vec::new(),
             last_answer: LastAnswer::GoOn,
             released: None,
-            step_cap: false,
+            step_cap: StepCap::Room,
             proof: None,
             over: false,
         }
@@ -130,7 +139,7 @@ impl Pulse {
         self.transcripts.clear();
         self.last_answer = LastAnswer::GoOn;
         self.released = None;
-        self.step_cap = false;
+        self.step_cap = StepCap::Room;
         self.orders = Orders::default();
     }
 
@@ -158,7 +167,7 @@ impl Pulse {
                     self.announced.insert(id.clone());
                 }
             }
-            Event::Prompt => (self.released, self.step_cap) = (None, false),
+            Event::Prompt => (self.released, self.step_cap) = (None, StepCap::Room),
             Event::SessionStarted(_)
             | Event::SessionEnded
             | Event::ModelAsked { .. }
@@ -182,7 +191,9 @@ impl Pulse {
         self.see(driver);
         self.deadline = taken.next_deadline;
         let decisions = || taken.before.iter().chain([&taken.decision]);
-        self.step_cap |= decisions().any(|decision| is_step_cap(decision));
+        if decisions().any(is_step_cap) {
+            self.step_cap = StepCap::Reached;
+        }
         for effect in decisions().flat_map(|decision| &decision.effects) {
             match effect {
                 Effect::Compact => self.orders.compact = true,

@@ -14,6 +14,8 @@ use tripwire_fs::lock::{FileLock, Wait};
 
 /// What the line at the end of a part begins and ends with.
 const MARK: (&str, &str) = ("<!-- written by session ", " -->");
+/// The line behind text of no session, where a session's part follows it.
+const NO_SESSION: &str = "<!-- written by no session -->";
 /// The largest report file that is read.
 const BYTES_MAX: u64 = 4 << 20;
 /// How long another session that writes a report is waited for.
@@ -113,6 +115,9 @@ impl Report {
                     let text = std::mem::take(&mut text);
                     parts.push(ReportPart { session: Some(session.to_owned()), text });
                 }
+                None if line == NO_SESSION => {
+                    parts.push(ReportPart { session: None, text: std::mem::take(&mut text) });
+                }
                 None => text.extend([line, "\n"]),
             }
         }
@@ -130,8 +135,12 @@ fn joined(parts: &[ReportPart]) -> String {
             text.push('\n');
         }
         text.push_str(part.text.trim_start_matches('\n'));
-        if let Some(session) = &part.session {
-            text.extend([MARK.0, session, MARK.1, "\n"]);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        match &part.session {
+            Some(session) => text.extend([MARK.0, session, MARK.1, "\n"]),
+            None => text.extend([NO_SESSION, "\n"]),
         }
     }
     text
@@ -173,6 +182,7 @@ mod tests {
         assert!(Report::Blocker.writers(&layout).is_empty());
         Report::Blocker.write_for(&layout, "a", "# Blocked\n").unwrap();
         Report::Blocker.remove_for(&layout, "a").unwrap();
-        assert_eq!(std::fs::read_to_string(layout.blocker_report()).unwrap(), "wait for me\n");
+        let left = std::fs::read_to_string(layout.blocker_report()).unwrap();
+        assert!(left.starts_with("wait for me\n") && !left.contains("Blocked"), "{left}");
     }
 }

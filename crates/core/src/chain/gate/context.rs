@@ -30,13 +30,13 @@ pub(crate) struct ContextState {
     /// The window that was last reported: later figures may come without one.
     window: Option<Tokens>,
     /// What the figure rests on.
-    basis: Basis,
+    basis: ContextBasis,
 }
 
 /// What the figure of the context rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Basis {
+pub(crate) enum ContextBasis {
     /// Nothing was heard of it.
     #[default]
     Nothing,
@@ -50,20 +50,20 @@ impl ContextState {
     /// Takes in an estimate; gives the tier if it was just climbed to. A true figure is never overruled by one, and on evidence an
     /// estimate alone only warns.
     pub(crate) fn estimate(&mut self, policy: &policy::Policy, used: Tokens) -> Option<Tier> {
-        if self.basis == Basis::Figures {
+        if self.basis == ContextBasis::Figures {
             return None;
         }
         let cap = match policy.profile {
             policy::Profile::Strict => Tier::HardBlock,
             policy::Profile::Balanced => Tier::Warning,
         };
-        self.basis = Basis::Estimate;
+        self.basis = ContextBasis::Estimate;
         self.climb(&policy.context, used, cap)
     }
 
     /// Takes in a figure; gives the tier if it was just climbed to.
     pub(crate) fn observe(&mut self, context: &policy::Context, used: Tokens, window: Option<Tokens>) -> Option<Tier> {
-        self.basis = Basis::Figures;
+        self.basis = ContextBasis::Figures;
         if window.is_some() {
             self.window = window.filter(|window| window.get() > 0);
         }
@@ -115,7 +115,7 @@ impl ContextState {
     }
 
     /// What the figure rests on.
-    pub(crate) const fn basis(&self) -> Basis {
+    pub(crate) const fn basis(&self) -> ContextBasis {
         self.basis
     }
 
@@ -174,10 +174,10 @@ mod tests {
         let strict = policy::Policy { profile: policy::Profile::Strict, ..policy::Policy::default() };
         let mut state = ContextState::default();
         assert_eq!(state.estimate(&strict, Tokens::new(180_000)), Some(Tier::HardBlock));
-        assert_eq!((state.basis(), state.percent()), (Basis::Estimate, Count::new(90)));
+        assert_eq!((state.basis(), state.percent()), (ContextBasis::Estimate, Count::new(90)));
         assert_eq!(state.observe(&strict.context, Tokens::new(20_000), None), None);
         assert_eq!(state.estimate(&strict, Tokens::new(180_000)), None, "the true figure stays");
-        assert_eq!((state.basis(), state.percent()), (Basis::Figures, Count::new(10)));
+        assert_eq!((state.basis(), state.percent()), (ContextBasis::Figures, Count::new(10)));
         let balanced = policy::Policy::default();
         assert_eq!(ContextState::default().estimate(&balanced, Tokens::new(400_000)), Some(Tier::Warning));
         assert_eq!(ContextState::default().estimate(&balanced, Tokens::new(20_000)), None);

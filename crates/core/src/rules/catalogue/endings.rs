@@ -9,7 +9,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "No progress",
         what: "An iteration fails if tests fail after a code change, the build fails, the same error came twice, or an \
                editing objective changed no file. The second failure in a row asks the advisor. At the cap the session is \
-               held and a blocker report waits for a person; clearing it sets the counter to zero.",
+               held and a blocker report waits for a person; clearing it sets the counter to zero. While it stands no new \
+               session of the workspace begins.",
         threshold: "Advisor at 2 failures in a row, blocker report at 3.",
         settings: &["safety.max_consecutive_failures", "limits.editing_objective"],
         source: "Geometry, no-progress heuristic; SPEC §5.1.",
@@ -41,7 +42,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "ITER-1",
         title: "Iteration cap",
         what: "A session has a bounded number of iterations. The one after the last does not begin: the session is held \
-               and a checkpoint is written. A person's acknowledgement sets the counter to zero.",
+               and a checkpoint is written. A person's acknowledgement sets the counter to zero. While it stands no new \
+               session of the workspace begins, and a start that is refused uses up no iteration.",
         threshold: "100 iterations.",
         settings: &["safety.max_iterations"],
         source: "Geometry, iteration cap; SPEC §5.3.",
@@ -87,7 +89,9 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CTX-1",
         title: "How full the context is",
         what: "Use is cached plus current input over the model's real window, from the provider's own figures. Where no \
-               window is known the default is used. Figures of sub-agents say nothing about the main context.",
+               window is known the default is used. Figures of sub-agents say nothing about the main context. Where nobody \
+               gives figures the lines of output are counted (500 are 70 per cent) and the figure is marked as an estimate; \
+               in `balanced` an estimate only warns.",
         threshold: "Per cent of the window, rounded down.",
         settings: &["context.default_window"],
         source: "Geometry, context mathematics; SPEC §6.",

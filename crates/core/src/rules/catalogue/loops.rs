@@ -30,7 +30,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                that names the call; doing it again ends the session (SYSTEM_ERROR in the safety log). In `balanced` \
                the result must be the same too. Asking for the forbidden action is refused before it runs.",
         threshold: "Warns at the 3rd in a row, stops at the 4th.",
-        settings: &["loops.loop_repeat_threshold", "loops.loop_override_max_retries"],
+        settings: &["loops.loop_repeat_threshold", "loops.repeat_window", "loops.loop_override_max_retries"],
         source: "Guardrails, loop detection; SPEC §4.1.",
         fires: "`ls src` four times in a row in `strict`: LOOP_OVERRIDE at the third, SYSTEM_ERROR at the fourth.",
         quiet: "`ls src`, `ls src`, `ls test`, `ls src`, `ls src`: never three in a row.",

@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "A non-zero exit, an exception or a time-out is appended word for word, and the model sees it before any \
                further call. Nothing is retried in silence. Whether to go on is the policy's choice.",
         threshold: "Every tool error.",
-        settings: &[],
+        settings: &["tools.on_tool_error"],
         source: "Agent loop §5; SPEC §9.2.",
         fires: "A command exits with 2: its text is in the next prompt.",
         quiet: "A command exits with 0: its output is there instead.",
@@ -55,9 +55,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Out-of-band advisor",
         what: "Another, stronger engine is asked when a loop is held or iterations fail twice in a row. It receives the \
                kind of deadlock and the end of the transcript. Its answer travels in the typed override, and a held loop \
-               does not go on without it.",
+               does not go on without it. Of several the next is asked when the one before has no answer. The first may \
+               also be asked whether it sees a loop at all; that answer is written down and decides nothing.",
         threshold: "A hold for a loop, or 2 failed iterations in a row; 500 lines of transcript.",
-        settings: &["safety.hard_loop_threshold"],
+        settings: &["safety.hard_loop_threshold", "loops.model_check"],
         source: "Geometry, out-of-band advisor; SPEC §9.8.",
         fires: "HARD_LOOP: the advisor is asked.",
         quiet: "SOFT_LOOP: a note, no one is asked.",

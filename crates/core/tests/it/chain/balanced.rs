@@ -1,7 +1,7 @@
 //! The rules of `balanced` one by one: each fires where it must and stays quiet close by.
 
-use super::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, work};
-use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain};
+use super::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, tests, work};
+use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, TestResult};
 use tripwire_core::decision::{ActivityMode, Decision, Level};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::label::Label;
@@ -221,7 +221,7 @@ fn loop_2_every_alarm_of_balanced_names_its_events() {
 }
 
 #[test]
-fn prog_1_failures_count_only_while_no_person_speaks() {
+fn prog_1_an_iteration_that_a_person_asked_for_may_change_nothing_but_leave_nothing_broken() {
     use tripwire_core::input::What;
     let held = |user_turn: bool| {
         let mut fixture = ChainFixture::balanced();
@@ -234,4 +234,12 @@ fn prog_1_failures_count_only_while_no_person_speaks() {
     };
     assert!(held(false), "nobody looked at three iterations without a change");
     assert!(!held(true), "a person asks one question after the other");
+    let mut fixture = ChainFixture::balanced();
+    let broken = (1..5).any(|n| {
+        let begun = fixture.tell(What::IterationStarted);
+        fixture.event(AgentEvent { user_turn: true, ..edit(n) });
+        fixture.event(tests(n, TestResult::Failed));
+        holds(&begun, HoldReason::NoProgress)
+    });
+    assert!(broken, "three turns in a row that leave the tests broken");
 }
