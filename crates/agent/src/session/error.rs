@@ -78,7 +78,7 @@ impl Explain for SessionError {
             Self::Tools(error) => error.hint(),
             Self::Engine(error) => error.hint(),
             Self::File(error) => error.hint(),
-            Self::StopStands { .. } => "take the order back with `tripwire resume`".into(),
+            Self::StopStands { .. } => "lift the stop with `tripwire resume`".into(),
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".into(),
             Self::Unread(error) => error.hint(),
             Self::Over { session, ending } if ending.can_be_restarted() => {
