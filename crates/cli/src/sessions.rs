@@ -123,6 +123,25 @@ impl Standing {
         }
     }
 
+    /// Whether a person's word may let it go on.
+    pub(crate) const fn waits(&self) -> bool {
+        match self {
+            Self::Held(_) | Self::Stopped(StopReason::StoppedByPerson) => true,
+            Self::Running
+            | Self::Active
+            | Self::Idle
+            | Self::Ended(_)
+            | Self::Broken(_)
+            | Self::Stopped(
+                StopReason::SystemError
+                | StopReason::InfiniteLoop
+                | StopReason::HardStop
+                | StopReason::Runaway
+                | StopReason::WallClock,
+            ) => false,
+        }
+    }
+
     /// Whether its agent may still act.
     pub(crate) const fn is_live(&self) -> bool {
         match self {

@@ -1,5 +1,6 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
 
+mod others;
 mod receipts;
 
 use self::receipts::RunningSessions;
@@ -63,7 +64,8 @@ struct OrderArgs {
 
 /// Go on: take back a stop or a pause, and clear what waits for a person's look.
 ///
-/// A session that ended by itself (a hard stop, a runaway, a loop) goes on only with `--restart`.
+/// Without `--session` this is for every session of the workspace. A session that ended by itself (a hard stop, a runaway, a
+/// loop) goes on only with `--restart`, and `--raise-budget` is for one session.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
@@ -186,8 +188,13 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
             files.push(file);
         }
     }
-    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files));
+    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files.clone()));
     after.take(What::Tick)?;
+    if args.which.session.is_none() && args.raise_budget.is_none() {
+        let newest = after.driver.as_ref().map(Driver::session);
+        let lines = others::resume(&workspace, newest, &args.reason, &files);
+        lines.iter().for_each(|line| said.say(line));
+    }
     if let Some(by) = args.raise_budget {
         after.take(args.reason.sign(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
         said.say(&format!("the money budget is raised by {}", money::exactly(by)));

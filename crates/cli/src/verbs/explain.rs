@@ -63,8 +63,10 @@ fn in_words(entry: &RuleEntry, policy: &Policy) -> String {
 }
 
 fn as_json(entry: &RuleEntry, policy: &Policy) -> String {
-    let settings: serde_json::Map<String, serde_json::Value> =
-        in_force(entry, policy).into_iter().map(|row| (row.path.to_owned(), row.shown().into())).collect();
+    let settings: serde_json::Map<String, serde_json::Value> = in_force(entry, policy)
+        .into_iter()
+        .map(|row| (row.path.to_owned(), row.in_force.unwrap_or(row.value).into()))
+        .collect();
     json!({
         "id": entry.id, "title": entry.title, "what": entry.what, "threshold": entry.threshold,
         "settings": settings, "source": entry.source, "fires": entry.fires, "quiet": entry.quiet,

@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::policy::PolicyArgs;
-use crate::print::{self, Out};
+use crate::print::{self, Out, terminal};
 use crate::workspace::Where;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -80,6 +80,7 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
     let (lines, policy) = (loaded.lines, args.chosen.over(loaded.policy, None)?);
     let hash = policy.hash()?;
+    let columns = terminal::columns_of_output();
     let mut out = Out::lock();
     let origin = |path: &str, source: &str| {
         if path == "profile" && args.chosen.profile.is_some() {
@@ -104,7 +105,8 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
         out.line(&serde_json::json!({"policyHash": hash.to_string(), "settings": settings}).to_string())?;
     } else {
         for row in policy.rows() {
-            out.line(&format!("{:<36} {:<14} {}", row.path, row.shown(), origin(row.path, row.source)))?;
+            let line = format!("{:<36} {:<14} {}", row.path, row.shown(), origin(row.path, row.source));
+            out.line(&columns.map_or_else(|| line.clone(), |columns| terminal::cut(&line, columns)))?;
         }
         out.line(&format!("policy hash sha256:{hash}"))?;
     }

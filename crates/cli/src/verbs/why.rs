@@ -11,6 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::{Policy, SettingRow};
@@ -100,6 +101,14 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// Whether `tripwire tune` has something to offer: an alarm of a loop rule, or a wait of the minute.
+    fn is_tunable(&self) -> bool {
+        let Some(decided) = &self.pair.decision else { return false };
+        let (safety, mut findings) = (&decided.parts.safety, decided.parts.findings.iter());
+        let waits = !safety.allowed && safety.rule.starts_with("GATE-2");
+        waits || findings.any(|found| found.level > Level::Note && found.rule.starts_with("LOOP-"))
+    }
+
     /// The rules that spoke, the one that decided first.
     fn rules(&self) -> Vec<&str> {
         let Some(decided) = &self.pair.decision else { return Vec::new() };
@@ -175,6 +184,9 @@ impl Answer<'_> {
             lines.push(format!("evidence   {:>6}  {}", proof.number, words::in_short(&proof.input.what)));
         }
         lines.push(format!("policy     sha256:{}, frozen at the session's start", self.hash));
+        if self.is_tunable() {
+            lines.push(format!("next       `tripwire tune {}` if it was a false alarm", self.pair.number));
+        }
         lines.join("\n")
     }
 
@@ -182,8 +194,11 @@ impl Answer<'_> {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|error| Problem::Output(error.into()));
         let mut rules_read = Vec::new();
         for rule in self.rules() {
-            let settings: serde_json::Map<String, serde_json::Value> =
-                self.settings(rule).into_iter().map(|row| (row.path.to_owned(), row.shown().into())).collect();
+            let settings: serde_json::Map<String, serde_json::Value> = self
+                .settings(rule)
+                .into_iter()
+                .map(|row| (row.path.to_owned(), row.in_force.unwrap_or(row.value).into()))
+                .collect();
             let threshold = rules::find(rule).map(|entry| entry.threshold);
             rules_read.push(json!({"id": rule, "threshold": threshold, "settings": settings}));
         }

@@ -131,3 +131,29 @@ fn const_6_a_threshold_that_was_edited_is_noted_and_not_applied_while_a_counter_
     place.run(&["log", "--type", "MANUAL_OVERRIDE"]).ended(0).says("a person set a counter");
     assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["view"]["iterations"], 42);
 }
+
+#[test]
+fn ctrl_2_resume_is_for_every_session_of_the_workspace() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    let first = place.session();
+    place.feed(&["step", "--new", "-"], &calls(1)).ended(0);
+    place.run(&["pause"]).ended(0);
+    place.feed(&["step", "--session", &first, "-"], &calls(1)).ended(5);
+    let states = || {
+        let json = place.run(&["ls", "--json"]).ended(0).json();
+        let sessions = json["sessions"].as_array().unwrap().clone();
+        sessions.iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(states(), ["paused", "paused"]);
+    let said = place.run(&["resume", "--reason", "lunch is over"]).ended(0);
+    assert!(said.out.contains(&format!("{first} goes on at its next step too")), "{}", said.out);
+    assert_eq!(states(), ["active", "active"]);
+    let log = place.run(&["log", "--session", &first]).ended(0);
+    assert!(log.out.contains("lunch is over"), "signed with the reason there too: {}", log.out);
+    // A session that is named is the only one.
+    place.run(&["pause"]).ended(0);
+    place.feed(&["step", "--session", &first, "-"], &calls(1)).ended(5);
+    let newest = place.session();
+    assert!(!place.run(&["resume", "--session", &newest]).out.contains("at its next step too"));
+}

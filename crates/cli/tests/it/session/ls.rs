@@ -56,6 +56,22 @@ fn a_damaged_journal_is_shown_as_broken_and_a_damaged_list_as_empty() {
 }
 
 #[test]
+fn a_session_of_hooks_is_listed_with_its_client_and_the_list_is_written_once() {
+    let place = Place::new();
+    let asked = serde_json::json!({
+        "session_id": "s1", "cwd": place.work(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_use_id": "t1", "tool_input": {"command": "ls"},
+    });
+    place.feed(&["hook", "claude"], &asked.to_string()).ended(0);
+    let json = place.run(&["ls", "--json"]).ended(0).json();
+    assert_eq!(json["sessions"][0]["client"], "claude", "{json}");
+    let list = place.path().join("state/tripwire/workspaces");
+    fs::remove_file(&list).unwrap();
+    place.feed(&["hook", "claude"], &asked.to_string()).ended(0);
+    assert!(!list.exists(), "only the beginning of a session writes the list");
+}
+
+#[test]
 fn status_all_shows_every_workspace_and_ends_as_the_strictest() {
     let place = Place::new();
     place.run(&["status", "--all"]).ended(0).says("no workspace yet");

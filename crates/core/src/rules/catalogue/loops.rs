@@ -9,7 +9,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "The ladder",
         what: "Repetition climbs four rungs: a note in the log, a typed override for the agent, a hold that waits for \
                the advisor, and the end of the session. Note and override let the call pass; hold and stop veto it with \
-               LOOP_DETECTED. Each rung is reported once.",
+               LOOP_DETECTED. Each rung is reported once. Commands in `loops.ignore` and tools in `loops.exempt_tools` are not \
+               counted; `tripwire tune` writes them.",
         threshold: "Note at 3, override at 3 identical actions in a row, hold at 5, stop at the 4th identical action or \
                     at 10.",
         settings: &[
@@ -18,6 +19,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
             "loops.infinite_loop_threshold",
             "loops.loop_repeat_threshold",
             "loops.loop_override_max_retries",
+            "loops.ignore",
+            "loops.exempt_tools",
         ],
         source: "Geometry, signature-based detection; guardrails, loop detection; SPEC §4.1.",
         fires: "Five edits of one file among ten calls in `strict`: held, the advisor is asked.",
