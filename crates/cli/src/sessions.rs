@@ -137,6 +137,7 @@ impl Standing {
                 | StopReason::InfiniteLoop
                 | StopReason::HardStop
                 | StopReason::Runaway
+                | StopReason::Refusals
                 | StopReason::WallClock,
             ) => false,
         }

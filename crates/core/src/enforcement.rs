@@ -210,12 +210,12 @@ pub struct FloorHeldError {
 #[serde(rename_all = "camelCase")]
 pub enum AgentLimitError {
     /// Nested too deep.
-    #[error("no further sub-agent: they may nest {0} deep (limits.max_agent_depth); do the work without another one")]
+    #[error(
+        "sub-agents are nested too deep: {0} levels are the limit (limits.max_agent_depth); go on without another one"
+    )]
     Depth(Count),
     /// Too many in all.
-    #[error(
-        "no further sub-agent: {0} were started, which is the limit (limits.max_agents); do the work without another one"
-    )]
+    #[error("too many sub-agents: {0} were started, which is the limit (limits.max_agents); go on without another one")]
     Total(Count),
 }
 

@@ -139,7 +139,10 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
         Given::Now => "all sessions of this workspace are stopped (`.geometry/STOP`); new ones are blocked until `tripwire resume`",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
     });
-    holds &= running.wait(workspace.layout(), after.driver.as_ref().map(Driver::session), &mut said)?;
+    let stopped = running.wait(workspace.layout(), after.driver.as_ref().map(Driver::session))?;
+    holds &= stopped.holds;
+    said.lines.extend(stopped.lines);
+    said.receipts = stopped.receipts;
     said.journaled(&after);
     said.next("tripwire resume");
     said.json = args.order.json;

@@ -303,7 +303,7 @@ impl InitReport {
             TurnEnd::ByAnswer => {}
             TurnEnd::ByEndingTheClient => self.line(&format!(
                 "note        no hook of {} can end a turn: a stopped session is refused call by call while its model is \
-                 asked on; `tripwire run {}` ends it",
+                 asked on, and in a pause each call waits about a minute before that; `tripwire run {}` ends and holds it",
                 client.adapter().title,
                 client.name()
             )),

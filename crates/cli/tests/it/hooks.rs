@@ -6,6 +6,7 @@ mod attacks;
 mod broken;
 mod claude;
 mod dialects;
+mod disk;
 mod evidence;
 mod figures;
 pub(crate) mod fixture;

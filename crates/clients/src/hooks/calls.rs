@@ -32,8 +32,8 @@ struct UnansweredCall {
     id: Option<String>,
     name: String,
     input: String,
-    /// A hook was asked about it and let it pass.
-    asked: bool,
+    /// What it means if no hook hears of its end.
+    cause: DenialCause,
 }
 
 /// A call that brought no result to its hook.
@@ -48,7 +48,7 @@ pub(super) struct DeniedCall {
 }
 
 /// Why no hook reported the end of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum DenialCause {
     /// A hook let it pass, and the client denied it.
     ByClient,
@@ -63,14 +63,14 @@ impl CallLedger {
         self.settled.retain(|settled| *settled != key);
         // Where hooks name no calls, the transcript alone says which result is whose.
         if ids == CallIds::Shared && !self.open.iter().any(|call| call.key == key) {
-            self.push(key, tool, true);
+            self.push(key, tool, DenialCause::ByClient);
         }
     }
 
     /// Whether calls that a hook let pass run beside this one.
     pub(super) fn has_others(&self, ids: CallIds, tool: &ToolCall) -> bool {
         let key = key(ids, tool);
-        self.open.iter().any(|call| call.asked && call.key != key)
+        self.open.iter().any(|call| call.cause == DenialCause::ByClient && call.key != key)
     }
 
     /// A call has its result, or was refused here.
@@ -111,14 +111,14 @@ impl CallLedger {
         let Some(id) = call.id.as_ref().filter(|_| announced) else { return };
         let key = Fingerprint::of(id.as_bytes());
         if !self.settled.contains(&key) && !self.open.iter().any(|open| open.key == key) {
-            self.push(key, &call.tool_call(), false);
+            self.push(key, &call.tool_call(), DenialCause::Unfit);
         }
     }
 
     fn hear_result(&mut self, ids: CallIds, result: &RawResult<'_>) -> Option<DeniedCall> {
         let key = Fingerprint::of(result.call.as_bytes());
         let place = self.open.iter().position(|call| call.key == key)?;
-        let UnansweredCall { id, name, input, asked, .. } = self.open.remove(place);
+        let UnansweredCall { id, name, input, cause, .. } = self.open.remove(place);
         self.settled.push(key);
         let tool = ToolCall { name, input, call_id: id };
         if ids == CallIds::Unnamed {
@@ -133,13 +133,12 @@ impl CallLedger {
             return None;
         }
         let said = result.output().map(|output| output.text).unwrap_or_default();
-        let cause = if asked { DenialCause::ByClient } else { DenialCause::Unfit };
         Some(DeniedCall { tool, said, cause })
     }
 
-    fn push(&mut self, key: Fingerprint, tool: &ToolCall, asked: bool) {
+    fn push(&mut self, key: Fingerprint, tool: &ToolCall, cause: DenialCause) {
         let ToolCall { name, input, call_id } = tool.clone();
-        self.open.push(UnansweredCall { key, id: call_id, name, input: kept(input), asked });
+        self.open.push(UnansweredCall { key, id: call_id, name, input: kept(input), cause });
         self.bound();
     }
 
@@ -192,7 +191,7 @@ mod tests {
         )
     }
 
-    fn claude_result(id: &str, error: bool) -> String {
+    fn claude_result(id: &str, error: &str) -> String {
         format!(
             r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"This command requires approval","is_error":{error}}}]}}}}"#
         )
@@ -204,12 +203,12 @@ mod tests {
         let client = Client::Claude;
         ledger.asked(CallIds::Shared, &bash("a"));
         assert_eq!(heard(&mut ledger, client, &claude_call("a")), []);
-        let denied = heard(&mut ledger, client, &claude_result("a", true));
+        let denied = heard(&mut ledger, client, &claude_result("a", "true"));
         assert_eq!(denied.len(), 1);
         assert_eq!((denied[0].tool.clone(), denied[0].cause), (bash("a"), DenialCause::ByClient));
-        assert_eq!(heard(&mut ledger, client, &claude_result("a", true)), [], "it counted");
+        assert_eq!(heard(&mut ledger, client, &claude_result("a", "true")), [], "it counted");
         assert_eq!(heard(&mut ledger, client, &claude_call("b")), []);
-        let unfit = heard(&mut ledger, client, &claude_result("b", true));
+        let unfit = heard(&mut ledger, client, &claude_result("b", "true"));
         assert_eq!(unfit.first().map(|call| call.cause), Some(DenialCause::Unfit), "no hook was asked");
     }
 
@@ -219,7 +218,7 @@ mod tests {
         let client = Client::Claude;
         ledger.asked(CallIds::Shared, &bash("a"));
         ledger.settle(CallIds::Shared, &bash("a"));
-        for line in [claude_call("a"), claude_result("a", true), claude_call("c"), claude_result("c", false)] {
+        for line in [claude_call("a"), claude_result("a", "true"), claude_call("c"), claude_result("c", "false")] {
             assert_eq!(heard(&mut ledger, client, &line), [], "{line}");
         }
     }

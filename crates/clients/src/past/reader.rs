@@ -209,8 +209,9 @@ impl PastReader {
         if !id.is_empty() && newest.any(|call| call.id() == id) {
             return;
         }
-        let by_number =
-            || (self.client.adapter().transcript.figures == FigureOrder::BehindCalls).then(|| self.answers.to_string());
+        // Without any figures nothing tells one answer's calls from another's.
+        let numbered = self.client.adapter().transcript.figures == FigureOrder::BehindCalls && self.answers > 0;
+        let by_number = || numbered.then(|| self.answers.to_string());
         let answer = raw.answer.clone().map(std::borrow::Cow::into_owned).or_else(by_number);
         self.contents.calls.push(PastCall {
             call: raw.tool_call(),

@@ -1,6 +1,5 @@
 //! What a stop ended: every supervised client and every loop of our own in the workspace, each with its receipt.
 
-use super::ControlReport;
 use crate::error::Problem;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -23,6 +22,23 @@ pub(super) struct RunningSessions {
     own_loops: Vec<SessionId>,
 }
 
+/// What a stop ended.
+#[derive(Debug)]
+pub(super) struct StopReport {
+    /// In words, a line each.
+    pub(super) lines: Vec<String>,
+    /// The receipt of each supervised run, with its session.
+    pub(super) receipts: Vec<(String, StopReceipt)>,
+    /// Whether nothing is left that should not be.
+    pub(super) holds: bool,
+}
+
+impl StopReport {
+    fn say(&mut self, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+}
+
 impl RunningSessions {
     /// Looks at all sessions of the workspace.
     pub(super) fn find(layout: &Layout) -> Result<Self, Problem> {
@@ -38,15 +54,10 @@ impl RunningSessions {
         Ok(running)
     }
 
-    /// Waits for the receipts, and says whether nothing is left that should not be. `named` is the session that the order is
+    /// Waits for the receipts. `named` is the session that the order is
     /// journaled in: its run may have begun after the look.
-    pub(super) fn wait(
-        mut self,
-        layout: &Layout,
-        named: Option<&SessionId>,
-        said: &mut ControlReport,
-    ) -> Result<bool, Problem> {
-        let mut holds = true;
+    pub(super) fn wait(mut self, layout: &Layout, named: Option<&SessionId>) -> Result<StopReport, Problem> {
+        let mut said = StopReport { lines: Vec::new(), receipts: Vec::new(), holds: true };
         let until = Instant::now() + RECEIPT_WITHIN;
         let several = self.supervised.len() > 1;
         if let Some(named) = named.filter(|named| !self.supervised.contains(named)) {
@@ -64,17 +75,17 @@ impl RunningSessions {
                     let (ended, left) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
                     said.say(&format!("receipt{of}: {ended} ended, {left}, {} ms", receipt.took_ms));
                     said.receipts.push((session.to_string(), receipt));
-                    holds &= receipt.survivors == 0;
+                    said.holds &= receipt.survivors == 0;
                 }
                 Waited::Lost | Waited::NotSupervised => {
                     said.say(&format!(
                         "the supervisor{of} went away without a receipt; its client's processes went with it"
                     ));
-                    holds = false;
+                    said.holds = false;
                 }
                 Waited::Late => {
                     said.say(&format!("no receipt{of} came: the supervised client may still run"));
-                    holds = false;
+                    said.holds = false;
                 }
             }
         }
@@ -84,7 +95,7 @@ impl RunningSessions {
                 true => "our own loop is ended, and the command that it ran with it",
                 false => "our own loop has not ended yet: see `tripwire status`",
             });
-            holds &= ended;
+            said.holds &= ended;
         }
         match (self.supervised.len(), self.own_loops.len()) {
             (0, 0) => said.say(
@@ -102,7 +113,7 @@ impl RunningSessions {
                 );
             }
         }
-        Ok(holds)
+        Ok(said)
     }
 }
 

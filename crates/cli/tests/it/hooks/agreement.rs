@@ -111,7 +111,6 @@ fn gemini() -> Dialect {
         },
         hook: |_, command| json!({"tool_name": "run_shell_command", "tool_input": {"command": command}}),
         response: |text| json!({ "llmContent": text }),
-        ..claude()
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod strict;
 pub(crate) mod window;
 
 pub(crate) use self::alarm::Alarm;
-pub(crate) use self::refusals::{Asked, RequestPlace};
+pub(crate) use self::refusals::{RequestBy, RequestPlace};
 
 use self::alarm::{About, Candidate, Proof};
 use self::balanced::Balanced;
@@ -126,7 +126,7 @@ impl LoopState {
 
     /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again, or one
     /// that was asked for many times and never brought a result.
-    pub(crate) fn foresee(&self, policy: &Policy, asked: Asked<'_>, place: RequestPlace) -> Option<Alarm> {
+    pub(crate) fn foresee(&self, policy: &Policy, asked: RequestBy<'_>, place: RequestPlace) -> Option<Alarm> {
         let (action, _) = asked;
         if policy.loops.leaves_out(action) {
             return None;
@@ -139,7 +139,7 @@ impl LoopState {
     }
 
     /// A request was let pass.
-    pub(crate) fn passed(&mut self, asked: Asked<'_>, place: RequestPlace) {
+    pub(crate) fn passed(&mut self, asked: RequestBy<'_>, place: RequestPlace) {
         // Only what has arguments is known well enough: asking the model, say, is one and the same action each time.
         if asked.0.args_digest.is_some() {
             self.unanswered.passed(key_of(asked), place);

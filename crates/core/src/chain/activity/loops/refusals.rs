@@ -136,10 +136,10 @@ pub(super) struct Unanswered {
 }
 
 /// What is asked for, and the sub-agent that asks.
-pub(crate) type Asked<'a> = (&'a Action, Option<&'a Label>);
+pub(crate) type RequestBy<'a> = (&'a Action, Option<&'a Label>);
 
 /// What tells one agent's request from all others.
-pub(super) fn key_of((action, agent): Asked<'_>) -> Fingerprint {
+pub(super) fn key_of((action, agent): RequestBy<'_>) -> Fingerprint {
     action.exact().and(agent.map_or(Fingerprint::NONE, Label::fingerprint))
 }
 
@@ -167,7 +167,7 @@ impl Unanswered {
     }
 
     /// The alarm that another request of the same call raises.
-    pub(super) fn foresee(&self, loops: &Loops, asked: Asked<'_>, place: RequestPlace) -> Option<Alarm> {
+    pub(super) fn foresee(&self, loops: &Loops, asked: RequestBy<'_>, place: RequestPlace) -> Option<Alarm> {
         let (count, key, named) = (self.count.next(), key_of(asked), asked.0.named());
         if self.action != key {
             return None;
