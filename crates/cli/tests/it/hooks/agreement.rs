@@ -116,6 +116,10 @@ fn gemini() -> Dialect {
 
 fn refused(answer: &Value) -> bool {
     let text = answer.to_string();
+    // An override takes the place of a result in the words of a refusal, and refuses nothing.
+    if text.contains("LOOP_OVERRIDE") && !text.contains("\"deny\"") {
+        return false;
+    }
     text.contains("\"deny\"") || text.contains("\"continue\":false") || text.contains("\"decision\":\"block\"")
 }
 
