@@ -101,7 +101,7 @@ pub(super) fn step(call: &HookCall, memory: &mut HookMemory, call_id: Option<&st
         StepSource::Transcript => {
             let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
             // A record that lags behind its client names the answer later: then that answer is this call's step.
-            Some(Label::cut(&memory.step_of_call(&path, call_id?)))
+            memory.step_of_call(&path, call_id?).map(|step| Label::cut(&step))
         }
         StepSource::ModelRequests => {
             (memory.model_requests > 0).then(|| Label::cut(&format!("model-request-{}", memory.model_requests)))

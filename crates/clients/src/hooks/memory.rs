@@ -104,14 +104,16 @@ impl HookMemory {
         }
     }
 
-    /// The step of a call: the answer that asked for it, or the call itself while the record does not name one.
-    pub(super) fn step_of_call(&mut self, path: &Path, call: &str) -> String {
+    /// The step of a call: the answer that asked for it, or the call itself while the record does not name one. A name that came
+    /// before tells nothing.
+    pub(super) fn step_of_call(&mut self, path: &Path, call: &str) -> Option<String> {
         match (self.usage(path).answer_of(call), &self.late_answer) {
-            (Some(answer), Some((late, step))) if answer == *late => step.clone(),
-            (Some(answer), _) => answer,
+            (Some(answer), Some((late, step))) if answer == *late => Some(step.clone()),
+            (Some(answer), _) => Some(answer),
+            (None, _) if self.late_calls.iter().any(|late| late == call) => None,
             (None, _) => {
                 self.late_calls.push(call.to_owned());
-                own_step(call)
+                Some(own_step(call))
             }
         }
     }
