@@ -12,6 +12,7 @@ pub mod feedback;
 pub mod gate;
 mod inputs;
 pub(crate) mod intent;
+mod people;
 mod snapshot;
 mod turn;
 mod view;

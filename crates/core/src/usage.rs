@@ -3,6 +3,25 @@
 use crate::units::Tokens;
 use serde::{Deserialize, Serialize};
 
+/// Where a figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FigureSource {
+    /// The provider or the client told it.
+    #[default]
+    Told,
+    /// Nobody did: it was estimated.
+    Estimated,
+}
+
+impl FigureSource {
+    /// Whether somebody told it.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        *self == Self::Told
+    }
+}
+
 /// The tokens of one answer, in classes that do not overlap, whatever a provider's own arithmetic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

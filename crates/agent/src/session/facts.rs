@@ -6,7 +6,7 @@ use crate::tools::Meaning;
 use std::path::Path;
 use std::time::Duration;
 use tripwire_authority::{Confinement, Need, Surroundings, Who};
-use tripwire_core::chain::event::{Action, AgentEvent, FigureSource, Flag, Flags, Outcome as EventOutcome};
+use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
     Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict,
@@ -17,6 +17,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::line::Switched;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::FigureSource;
 use tripwire_core::usage::Usage;
 use tripwire_judge::reading::CallReading;
 use tripwire_judge::{self as judge, Judge};

@@ -67,7 +67,7 @@ const OTHER_PASSED: [&str; 6] = [
 /// Many different commands in one session must not meet the rules about failures.
 const PATIENT: &str = "safety:\n  max_consecutive_failures: 1000\nhealth:\n  looping_cost: 0\n  incident_cost: 0\n\
     loops:\n  error_override_threshold: 1000\n  error_hold_threshold: 1000\n  error_stop_threshold: 1000\n  \
-    failing_override_threshold: 1000\n";
+    failing_override_threshold: 1000\n  refusals_hold_threshold: 1000\n  refusals_stop_threshold: 1000\n";
 
 /// The same table with lines that pass between those that do not, so that no rule about repetition speaks.
 fn mixed(held: &[&'static str], passed: &[&'static str]) -> Vec<(&'static str, bool)> {

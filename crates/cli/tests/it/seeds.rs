@@ -154,7 +154,7 @@ mod runtime_guardrails {
         let fixture = AgentFixture::new();
         fixture.file("a.txt", "the same each time\n");
         let same = || shell("cat a.txt");
-        play(&fixture, &[same(), same(), same(), same(), finish()], &[]).ended(3);
+        play(&fixture, &[same(), same(), same(), same(), finish()], &[]).ended(7);
         let transcript = fixture.transcript();
         assert_eq!(of_kind(&transcript, "override").len(), 1);
         assert_eq!(of_kind(&transcript, "result").len(), 3, "the fourth never ran");

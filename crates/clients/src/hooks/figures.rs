@@ -7,11 +7,12 @@ use super::hook_call::HookCall;
 use super::memory::{HookMemory, Record};
 use crate::usage::{self, Figures};
 use std::path::PathBuf;
-use tripwire_core::chain::event::{AgentEvent, FigureSource};
+use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::FigureSource;
 
 /// What is new in the transcripts.
 #[derive(Debug, Default)]

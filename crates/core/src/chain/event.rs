@@ -6,6 +6,7 @@
 use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
+use crate::usage::FigureSource;
 use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
@@ -172,25 +173,6 @@ impl AgentEvent {
     #[must_use]
     pub fn is_infrastructure_error(&self) -> bool {
         self.outcome.is_some_and(|outcome| outcome.error_class == Some(ErrorClass::Infrastructure))
-    }
-}
-
-/// Where a figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum FigureSource {
-    /// The provider or the client told it.
-    #[default]
-    Told,
-    /// Nobody did: it was estimated.
-    Estimated,
-}
-
-impl FigureSource {
-    /// Whether somebody told it.
-    #[must_use]
-    pub fn is_told(&self) -> bool {
-        *self == Self::Told
     }
 }
 

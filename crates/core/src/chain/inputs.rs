@@ -3,7 +3,7 @@
 use super::Chain;
 use super::activity::loops::RequestPlace;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
-use super::event::{AgentEvent, FigureSource};
+use super::event::AgentEvent;
 use super::feedback::ExecutionResult;
 use super::gate::context::{ContextBasis, Tier};
 use super::gate::dirty_bits::{ClaimAnswer, Verification, docs_prompt, test_prompt};
@@ -11,18 +11,16 @@ use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
 use super::turn::Turn;
 use crate::decision::{FindingDetails, FindingKind};
-use crate::effect::{
-    Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
-};
+use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, SwitchReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::input::{
-    AdvisorReply, Claim, Compaction, Counter, DriftMeaning, EngineSwitched, Fault, HumanAct, PolicyDrift, Report,
-    Request, What,
+    AdvisorReply, Claim, Compaction, DriftMeaning, EngineSwitched, Fault, PolicyDrift, Report, Request, What,
 };
 use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile, Switch};
 use crate::rules::Rule;
-use crate::units::{Count, RunMillis, StepId};
+use crate::units::{Count, StepId};
+use crate::usage::FigureSource;
 use alloc::format;
 
 impl Chain {
@@ -212,139 +210,6 @@ impl Chain {
     fn take_result(&mut self, result: ExecutionResult) {
         if result.status.is_execution_error() {
             self.state.gate.charge_result(&self.policy);
-        }
-    }
-
-    fn take_human(&mut self, act: &HumanAct, turn: &mut Turn<'_>) {
-        let gate = &mut self.state.gate;
-        let (act, by) = act.unsigned();
-        let done: &str = match act {
-            HumanAct::Stop => {
-                gate.end(turn, StopReason::StoppedByPerson);
-                "a person stopped the session"
-            }
-            HumanAct::WithdrawStop => {
-                if gate.standing.stopped() == Some(StopReason::StoppedByPerson) {
-                    gate.standing.restart();
-                }
-                "a person lifted the stop"
-            }
-            HumanAct::Pause => {
-                if gate.standing.hold(HoldReason::Paused) {
-                    turn.draft.cause(Effect::Hold(HoldReason::Paused));
-                }
-                "a person paused the session"
-            }
-            HumanAct::Resume => {
-                self.resume();
-                "a person resumed the session"
-            }
-            HumanAct::Restart => {
-                gate.restart(&self.policy, turn.place.at);
-                self.state.activity.begin_anew(turn.place.at);
-                "a person restarted the session"
-            }
-            HumanAct::Acknowledge(report) => self.acknowledge(*report),
-            HumanAct::SetCounter(edit) => {
-                match edit.counter {
-                    Counter::Iterations => gate.iterations.set_count(edit.value),
-                    Counter::ConsecutiveFailures => self.state.progress.set_failures(edit.value),
-                }
-                "a person set a counter"
-            }
-            HumanAct::SetDirtyBits(edit) => {
-                gate.dirty.edit(*edit, by.as_ref());
-                "a person set dirty bits"
-            }
-            HumanAct::RaiseBudget(by) => {
-                gate.money.raise(*by);
-                "a person raised the money budget"
-            }
-            HumanAct::Prompt => {
-                self.go_on_after_loop(turn.place.at);
-                "a person spoke again after a loop: the session goes on"
-            }
-            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at, by.as_ref()).words(),
-            HumanAct::SetMode(mode) => {
-                gate.mode = *mode;
-                "a person changed whether decisions bind"
-            }
-            HumanAct::MendGuard => {
-                gate.standing.clear(HoldReason::GuardFailure);
-                "a person fixed what broke the guard"
-            }
-            HumanAct::Other(what) => what.as_str(),
-            // An act is signed once.
-            HumanAct::Signed(_) => "a person's act was signed twice and has no effect",
-        };
-        let text = by.as_ref().map_or_else(|| done.into(), |by| format!("{done} ({by})"));
-        turn.note(FindingKind::ManualOverride, Rule::Control, &text);
-    }
-
-    /// A person has read a report: what it held is cleared, and its counter goes to zero.
-    fn acknowledge(&mut self, report: Report) -> &'static str {
-        let gate = &mut self.state.gate;
-        match report {
-            Report::Blocker => {
-                gate.standing.clear(HoldReason::NoProgress);
-                gate.standing.clear(HoldReason::UnreadBlocker);
-                self.state.progress.set_failures(Count::ZERO);
-                "a person cleared the blocker report"
-            }
-            Report::Checkpoint => {
-                gate.standing.clear(HoldReason::IterationCap);
-                gate.standing.clear(HoldReason::UnreadCheckpoint);
-                gate.iterations.set_count(Count::ZERO);
-                "a person cleared the checkpoint"
-            }
-        }
-    }
-
-    /// A person says: go on. Clears what waits for a look, and vouches for health; reports need their own act.
-    fn resume(&mut self) {
-        let gate = &mut self.state.gate;
-        for hold in [HoldReason::Paused, HoldReason::GuardFailure, HoldReason::Converged, HoldReason::Context] {
-            gate.standing.clear(hold);
-        }
-        gate.context.forget_tier();
-        gate.end_suspension(&self.policy);
-        if gate.standing.clear(HoldReason::Loop) {
-            self.state.activity.loops.begin_anew();
-        }
-    }
-
-    /// A person speaks again after a loop ended the agent's turn: a decision to go on, with another approach. What else holds or
-    /// ended the session stays.
-    fn go_on_after_loop(&mut self, at: RunMillis) {
-        let gate = &mut self.state.gate;
-        match gate.standing.stopped() {
-            Some(StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals) => {
-                gate.reopen(&self.policy, at);
-                self.state.activity.begin_anew(at);
-            }
-            Some(StopReason::StoppedByPerson | StopReason::HardStop | StopReason::Runaway | StopReason::WallClock) => {}
-            None => {
-                if gate.standing.clear(HoldReason::Loop) {
-                    self.state.activity.begin_anew(at);
-                }
-            }
-        }
-    }
-
-    /// A report that was there before the session began holds it until a person has read it.
-    fn hold_for_report(&mut self, report: Report, turn: &mut Turn<'_>) {
-        let (hold, kind, rule) = match report {
-            Report::Blocker => (HoldReason::UnreadBlocker, FindingKind::NoProgress, Rule::Progress),
-            Report::Checkpoint => (HoldReason::UnreadCheckpoint, FindingKind::IterationCap, Rule::IterationCap),
-        };
-        let gate = &mut self.state.gate;
-        if !gate.standing.hold(hold) {
-            return;
-        }
-        turn.note(kind, rule, hold.in_short());
-        if gate.is_armed() {
-            turn.draft.cause(Effect::Hold(hold));
-            turn.draft.cause(Effect::Notify(hold.explain().into()));
         }
     }
 

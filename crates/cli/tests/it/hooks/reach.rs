@@ -8,6 +8,8 @@ use std::path::Path;
 fn ctrl_3_a_write_to_the_guard_is_refused_and_logged_and_the_turn_goes_on() {
     for (client, event) in [("claude", "PreToolUse"), ("codex", "PreToolUse"), ("gemini", "BeforeTool")] {
         let fixture = fixture(client);
+        // Refusals in a row end the turn as well (LOOP-7); here each is looked at alone.
+        std::fs::write(fixture.geometry("MANIFEST.yaml"), "loops:\n  refusals_hold_threshold: 100\n  error_override_threshold: 100\n  error_hold_threshold: 100\n  error_stop_threshold: 100\n").unwrap();
         for call in [
             json!({"tool_name": "Write", "tool_input": {"file_path": ".geometry/MANIFEST.yaml", "content": ""}}),
             json!({"tool_name": "write_file", "tool_input": {"file_path": ".claude/settings.json", "content": ""}}),
@@ -19,7 +21,7 @@ fn ctrl_3_a_write_to_the_guard_is_refused_and_logged_and_the_turn_goes_on() {
         ] {
             let denied = fixture.answer(event, &call);
             assert!(denied.to_string().contains("deny"), "{client} {call} {denied}");
-            assert_eq!(denied.get("continue"), None, "{client}");
+            assert_eq!(denied.get("continue"), None, "{client} {call} {denied}");
         }
         assert!(fixture.log().contains("PERMISSION_DENIED") && fixture.log().contains("CTRL-3"), "{}", fixture.log());
         let read = json!({"tool_name": "Read", "tool_input": {"file_path": ".geometry/todo.md"}});

@@ -60,3 +60,23 @@ fn replay_1_a_session_that_is_not_there_or_damaged_is_not_replayed() {
     fs::write(&segment, bytes).unwrap();
     place.run(&["replay", &place.session()]).ended(9).complains("damaged at record");
 }
+
+#[test]
+fn replay_1_a_session_of_older_rules_verifies_and_a_difference_names_them() {
+    let place = Place::new();
+    // Written before a session named its rules; since then the words of its decisions have changed.
+    fs::write(place.work().join("older.bundle"), include_str!("rules-1.bundle")).unwrap();
+    place.run(&["verify", "older.bundle"]).ended(0).says("9 records verify");
+    place
+        .run(&["replay", "older.bundle"])
+        .ended(9)
+        .says("differs first at decision")
+        .says("began under rules of version 1")
+        .says("`tripwire verify` checks the record");
+    let json = place.run(&["replay", "older.bundle", "--json"]).ended(9).json();
+    assert_eq!((&json["rules"], &json["equal"]), (&1.into(), &false.into()));
+
+    place.step(&calls(2)).ended(0);
+    let own = place.run(&["replay", "--json"]).ended(0).json();
+    assert_eq!((&own["rules"], &own["equal"]), (&2.into(), &true.into()));
+}

@@ -150,7 +150,7 @@ const VERBS: &[Verb] = &[
     Verb(
         "step",
         (&["step", "--new", "good.jsonl"], &[0]),
-        (&["step", "good.jsonl"], &[3]),
+        (&["step", "good.jsonl"], &[7]),
         (&["step", "broken.json"], &[2]),
     ),
     Verb(
@@ -177,10 +177,11 @@ const VERBS: &[Verb] = &[
 
 fn prepared() -> Place {
     let place = Place::new();
-    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(3);
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(7);
     for folder in ["fresh", "bin"] {
         fs::create_dir_all(place.work().join(folder)).unwrap();
     }
+    place.run(&["ack", "blocker"]);
     fs::create_dir_all(place.work().join("fresh/.geometry")).unwrap();
     write_program(&place.work().join("bin/claude"), "#!/bin/sh\necho 1.0\n").unwrap();
     fs::write(place.work().join("broken.yaml"), "safety: [unclosed\n").unwrap();

@@ -51,7 +51,8 @@ fn loop_3_an_ignored_command_is_written_here_and_the_next_session_is_quiet() {
     let later = place.run(&["not-a-loop", "5", "--out", "later.jsonl"]).ended(0);
     assert_eq!(check(&place, &later.out), 0, "whichever comes first");
     // The stopped session stays stopped: what it froze holds. A new one does not even warn.
-    place.step(&call("ls", "a")).ended(3);
+    place.step(&call("ls", "a")).ended(7);
+    place.run(&["ack", "blocker"]);
     let poll = call("kubectl get pods -n prod", "pending").repeat(6);
     let fresh = place.feed(&["step", "--new", "-"], &poll).ended(0);
     assert!(!fresh.out.contains("LOOP_OVERRIDE"), "{}", fresh.out);

@@ -48,10 +48,10 @@ fn loop_1_the_readmes_command_tells_a_stranger_what_happened() {
     for part in [
         "An agent mends a rounding error",
         "event    time   what the agent did                      answer",
-        "    3    0:21   Edit(file=invoice.py)                   allowed",
+        "    3    0:21   Edit src/invoice.py new_s…antize(CENT)  allowed",
         "override: `pytest -q tests/test_invoice.py`: 3 times in a row with the same result",
         "-> the agent is told: do not repeat",
-        "    8    0:56   Bash(cmd=pytest -q tests/*)             REFUSED  LOOP_DETECTED",
+        "    8    0:56   pytest -q tests/test_invoice.py         REFUSED  LOOP_DETECTED",
         "why: stopped; to go on, a person runs: tripwire resume --restart;",
         "-> BLOCKER_REPORT.md is written for a person",
         "11 inputs, 8 allowed, 3 refused; the strictest level was stop; `tripwire explain LOOP-1.exact` tells why",
