@@ -42,8 +42,8 @@ pub enum What {
     IterationStarted,
     /// The workspace was measured between two iterations. Legal before an iteration begins.
     WorkspaceMeasured(WorkspaceMeasurement),
-    /// A report of an earlier session was there when this one began; nothing goes on until a person has read it.
-    ReportStands(Report),
+    /// A report of an earlier session was there when this one began, and waits for a person.
+    ReportStands(StandingReport),
     /// The agent says that it is done. The answer is a verdict, or the demand to run the tests.
     Claim(Claim),
     /// The client compacted the agent's context.
@@ -295,6 +295,26 @@ impl HumanAct {
             | Self::Other(_) => (self, None),
         }
     }
+}
+
+/// A report of an earlier session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StandingReport {
+    /// Which one.
+    pub report: Report,
+    /// What all of it is about.
+    pub about: ReportCause,
+}
+
+/// What a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReportCause {
+    /// Work that does not get on, or that a person must look at: nothing new begins before that.
+    Work,
+    /// A loop: it ended with the session that was in it.
+    Loop,
 }
 
 /// A report that waits for a person.

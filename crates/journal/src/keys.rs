@@ -330,7 +330,7 @@ mod tests {
         let other = KeyHome::at(temp.path().join("other")).signer(&workspace).unwrap().verifier();
         assert!(home.trust_key(&workspace, &other).unwrap());
         assert!(!home.trust_key(&workspace, &other).unwrap());
-        assert_eq!(home.trusted().unwrap(), [other.clone()]);
+        assert_eq!(home.trusted().unwrap(), std::slice::from_ref(&other));
         assert!(home.trust_key(temp.path(), &other).is_err(), "the list would lie in the workspace");
 
         std::fs::write(home.trusted_path(), "no key\n").unwrap();

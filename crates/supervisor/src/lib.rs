@@ -44,7 +44,7 @@ use tripwire_sandbox::interrupts;
 use tripwire_session::driver::{Driver, Reporting};
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
-use tripwire_workspace::geometry::report_parts::nothing_unread;
+use tripwire_workspace::geometry::report_parts::nothing_unread_but_loops;
 use tripwire_workspace::{Workspace, exclude, test_command};
 
 /// Runs a client under the guard to its end.
@@ -65,7 +65,7 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
     }
     nothing_blocks(&options.workspace)?;
     if options.reporting == Reporting::Own {
-        nothing_unread(options.workspace.layout())?;
+        nothing_unread_but_loops(options.workspace.layout())?;
     }
     let setup = |what| move |error| RunError::Setup { what, error };
     let folder = RunFolder::make(&options.temporary, &options.program).map_err(setup("make the run's folder"))?;

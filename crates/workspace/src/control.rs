@@ -184,8 +184,8 @@ pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock)
             seen.files.insert(file);
             if is_writer() {
                 seen.own.insert(file);
-            } else if file.report().is_some() && !before.looked {
-                facts.push(ControlFact::Stood { file });
+            } else if let Some(report) = file.report().filter(|_| !before.looked) {
+                facts.push(ControlFact::Stood { file, about: report.about(layout) });
             } else {
                 facts.push(ControlFact::Appeared { file, note: Note::read(&file.path(layout)) });
             }

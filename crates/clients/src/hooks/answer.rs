@@ -159,12 +159,14 @@ fn tell(waiting: &mut Vec<String>) -> Answer {
     if waiting.is_empty() { Answer::Pass } else { Answer::Tell(std::mem::take(waiting).join("\n")) }
 }
 
-/// What a decision has to say to the agent beside its answer: a budget or a context that runs out.
+/// What a decision has to say to the agent beside its answer: a budget or a context that runs out, a report that waits.
 fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
     let context = decision.effects.iter().any(|effect| matches!(effect, Effect::WarnContext | Effect::Compact));
     decision.findings.iter().filter_map(move |finding| match finding.kind {
         FindingKind::CompactionGate if context => Some(format!("tripwire: {}", finding.reason)),
         FindingKind::BudgetWarning => Some(format!("tripwire: {}", finding.reason)),
+        // A report of a loop that an earlier session left.
+        FindingKind::LoopDetected if finding.rule == Rule::Progress => Some(format!("tripwire: {}", finding.reason)),
         FindingKind::CompactionGate
         | FindingKind::SoftLoop
         | FindingKind::HardLoop

@@ -4,7 +4,8 @@ use super::Chain;
 use super::turn::Turn;
 use crate::decision::FindingKind;
 use crate::effect::{Effect, HoldReason, StopReason};
-use crate::input::{Counter, HumanAct, Report};
+use crate::input::{Counter, HumanAct, Report, ReportCause, StandingReport};
+use crate::policy::Profile;
 use crate::rules::Rule;
 use crate::units::{Count, RunMillis};
 use alloc::format;
@@ -126,12 +127,18 @@ impl Chain {
         }
     }
 
-    /// A report that was there before the session began holds it until a person has read it.
-    pub(super) fn hold_for_report(&mut self, report: Report, turn: &mut Turn<'_>) {
+    /// A report that was there before the session began holds it until a person has read it. One that only tells of a loop does so to
+    /// the letter; on evidence it is reported, because another session need not repeat it.
+    pub(super) fn hold_for_report(&mut self, StandingReport { report, about }: StandingReport, turn: &mut Turn<'_>) {
         let (hold, kind, rule) = match report {
             Report::Blocker => (HoldReason::UnreadBlocker, FindingKind::NoProgress, Rule::Progress),
             Report::Checkpoint => (HoldReason::UnreadCheckpoint, FindingKind::IterationCap, Rule::IterationCap),
         };
+        if about == ReportCause::Loop && self.policy.profile == Profile::Balanced {
+            let text = format!("{}: read it, then `tripwire ack blocker`", hold.in_short());
+            turn.note(FindingKind::LoopDetected, rule, &text);
+            return;
+        }
         let gate = &mut self.state.gate;
         if !gate.standing.hold(hold) {
             return;

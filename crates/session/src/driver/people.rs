@@ -1,7 +1,8 @@
 //! What people did with files, as inputs of the engine.
 
 use tripwire_core::input::{
-    Counter as EngineCounter, CounterEdit, DirtyBitsEdit, DriftMeaning, Fault, HumanAct, PolicyDrift, Report, What,
+    Counter as EngineCounter, CounterEdit, DirtyBitsEdit, DriftMeaning, Fault, HumanAct, PolicyDrift, Report,
+    StandingReport, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::units::Count;
@@ -101,9 +102,13 @@ fn input(fact: &ControlFact) -> What {
             ControlFile::BlockerReport => other("there is a blocker report that this session did not write"),
             ControlFile::Checkpoint => other("there is a checkpoint that this session did not write"),
         }),
-        ControlFact::Stood { file: ControlFile::BlockerReport } => What::ReportStands(Report::Blocker),
-        ControlFact::Stood { file: ControlFile::Checkpoint } => What::ReportStands(Report::Checkpoint),
-        ControlFact::Stood { file: ControlFile::Stop | ControlFile::Pause } => What::Tick,
+        ControlFact::Stood { file: ControlFile::BlockerReport, about } => {
+            What::ReportStands(StandingReport { report: Report::Blocker, about: *about })
+        }
+        ControlFact::Stood { file: ControlFile::Checkpoint, about } => {
+            What::ReportStands(StandingReport { report: Report::Checkpoint, about: *about })
+        }
+        ControlFact::Stood { file: ControlFile::Stop | ControlFile::Pause, .. } => What::Tick,
         ControlFact::Removed { file } => What::Human(match file {
             ControlFile::Stop => HumanAct::WithdrawStop,
             ControlFile::Pause => HumanAct::Resume,

@@ -5,7 +5,8 @@ use super::objective;
 use super::recent::{Attempt, Memo, Progress};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::{Decision, Finding};
-use tripwire_core::input::Report;
+use tripwire_core::effect::{Effect, HoldReason, StopReason};
+use tripwire_core::input::{Report, ReportCause};
 use tripwire_fs::file::FileError;
 use tripwire_workspace::control::{ControlFile, Seen};
 use tripwire_workspace::geometry::reports::{BlockerReport, Checkpoint, Report as File};
@@ -39,6 +40,15 @@ pub(super) struct WorkDone<'a> {
     pub(super) entries: &'a [LogEntry],
 }
 
+/// Why a run ends blocked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blocked<'a> {
+    /// In words.
+    pub(super) reason: &'a str,
+    /// What it is about.
+    pub(super) about: ReportCause,
+}
+
 /// A report and its moment.
 pub(super) struct DueReport<'a> {
     pub(super) report: Report,
@@ -60,9 +70,25 @@ pub(super) fn write(
         Report::Blocker => (File::Blocker, ControlFile::BlockerReport, blocker(dir, due, work).text()),
         Report::Checkpoint => (File::Checkpoint, ControlFile::Checkpoint, checkpoint(dir, work, due.now).text()),
     };
-    file.write_for(dir.layout, dir.session.as_str(), &text)?;
+    file.write_for(dir.layout, dir.session.as_str(), cause(&due.decision.effects), &text)?;
     seen.wrote_report(control);
     Ok(())
+}
+
+/// What a decision's report is about: a loop that it ends or holds, else the work.
+fn cause(effects: &[Effect]) -> ReportCause {
+    let stopped = effects.iter().find_map(|effect| if let Effect::Stop(stop) = effect { Some(*stop) } else { None });
+    let held = effects.iter().find_map(|effect| if let Effect::Hold(hold) = effect { Some(*hold) } else { None });
+    cause_of(stopped, held)
+}
+
+/// What a session that is held or over is blocked by.
+pub(super) fn cause_of(stopped: Option<StopReason>, held: Option<HoldReason>) -> ReportCause {
+    let of_loop = match stopped {
+        Some(stop) => matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop | StopReason::Refusals),
+        None => held == Some(HoldReason::Loop),
+    };
+    if of_loop { ReportCause::Loop } else { ReportCause::Work }
 }
 
 fn checkpoint(dir: SessionDir<'_>, work: &WorkDone<'_>, now: WallClock) -> Checkpoint {
@@ -85,7 +111,7 @@ fn checkpoint(dir: SessionDir<'_>, work: &WorkDone<'_>, now: WallClock) -> Check
 pub(super) fn write_blocker(
     dir: SessionDir<'_>,
     memo: &Memo,
-    reason: &str,
+    Blocked { reason, about }: Blocked<'_>,
     seen: &mut Seen,
     now: WallClock,
 ) -> Result<(), FileError> {
@@ -103,7 +129,7 @@ pub(super) fn write_blocker(
         tried: tried(&memo.progress),
     }
     .text();
-    File::Blocker.write_for(dir.layout, dir.session.as_str(), &text)?;
+    File::Blocker.write_for(dir.layout, dir.session.as_str(), about, &text)?;
     seen.wrote_report(ControlFile::BlockerReport);
     Ok(())
 }

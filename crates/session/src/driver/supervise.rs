@@ -3,6 +3,7 @@
 use super::catch_up::catch_up;
 use super::dir::SessionDir;
 use super::error::DriverError;
+use super::report_files::Blocked;
 use super::time::{since, stamped};
 use super::{Driver, Reporting, authority, people, report_files};
 use tripwire_core::decision::Decision;
@@ -50,7 +51,9 @@ impl<S: Storage> Driver<S> {
         if *reporting == Reporting::ByTheLoop {
             return Ok(());
         }
-        Ok(report_files::write_blocker(SessionDir { layout, session }, &state.memo, reason, &mut state.seen, now)?)
+        let view = state.chain.view();
+        let blocked = Blocked { reason, about: report_files::cause_of(view.stopped, view.held) };
+        Ok(report_files::write_blocker(SessionDir { layout, session }, &state.memo, blocked, &mut state.seen, now)?)
     }
 
     /// Takes back the blocker report that this session wrote: a person has decided to go on.

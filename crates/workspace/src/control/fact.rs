@@ -6,6 +6,7 @@ use crate::geometry::manifest::Bit;
 use crate::geometry::reports::Report;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tripwire_core::input::ReportCause;
 
 /// A file whose presence alone says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,6 +65,8 @@ pub enum ControlFact {
     Stood {
         /// Which.
         file: ControlFile,
+        /// What it is about.
+        about: ReportCause,
     },
     /// A control file is gone, or the part of it that this session wrote.
     Removed {

@@ -7,6 +7,7 @@ use crate::geometry::manifest::{Bit, store, template};
 use crate::geometry::reports::Report;
 use crate::geometry::yaml_edit::{Edit, NewValue};
 use std::process::Command;
+use tripwire_core::input::ReportCause;
 use tripwire_fs::file::Removed;
 use tripwire_testing::{TestDir, skip};
 
@@ -51,14 +52,18 @@ fn prog_1_a_report_that_stood_before_is_told_apart_from_one_that_comes_later() {
     let dir = TestDir::new();
     let layout = Layout::at(dir.path());
     template::write_if_missing(&layout.manifest()).unwrap();
-    Report::Blocker.write_for(&layout, "auto-2026-01-30-120000", "# Blocked\n").unwrap();
+    Report::Blocker.write_for(&layout, "auto-2026-01-30-120000", ReportCause::Work, "# Blocked\n").unwrap();
     let mut new = Person { layout, seen: Seen::default(), _dir: dir };
-    assert_eq!(new.look(), [ControlFact::Stood { file: ControlFile::BlockerReport }]);
-    Report::Checkpoint.write_for(&new.layout, "auto-2026-01-30-120000", "# Checkpoint\n").unwrap();
+    assert_eq!(new.look(), [ControlFact::Stood { file: ControlFile::BlockerReport, about: ReportCause::Work }]);
+    Report::Checkpoint.write_for(&new.layout, "auto-2026-01-30-120000", ReportCause::Work, "# Checkpoint\n").unwrap();
     assert!(matches!(new.look()[..], [ControlFact::Appeared { file: ControlFile::Checkpoint, .. }]), "it runs already");
     let mut writer = Person { layout: new.layout.clone(), seen: Seen::default(), _dir: TestDir::new() };
-    Report::Blocker.write_for(&new.layout, session().as_str(), "# Mine\n").unwrap();
-    assert_eq!(writer.look(), [ControlFact::Stood { file: ControlFile::Checkpoint }], "its own holds nothing");
+    Report::Blocker.write_for(&new.layout, session().as_str(), ReportCause::Work, "# Mine\n").unwrap();
+    assert_eq!(
+        writer.look(),
+        [ControlFact::Stood { file: ControlFile::Checkpoint, about: ReportCause::Work }],
+        "its own holds nothing"
+    );
     Report::Blocker.remove_for(&new.layout, "auto-2026-01-30-120000").unwrap();
     assert_eq!((writer.look(), new.look()), (vec![], vec![]), "another one's part was acknowledged");
     Report::Blocker.remove_for(&new.layout, session().as_str()).unwrap();
@@ -238,7 +243,7 @@ fn our_own_writes_are_not_taken_for_a_persons() {
     let written = store::update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(1))]).unwrap();
     person.seen.wrote_manifest(&written);
     assert_eq!(person.look(), []);
-    Report::Checkpoint.write_for(&person.layout, session().as_str(), "ours").unwrap();
+    Report::Checkpoint.write_for(&person.layout, session().as_str(), ReportCause::Work, "ours").unwrap();
     person.seen.wrote_report(ControlFile::Checkpoint);
     assert_eq!(person.look(), []);
     // A person's edit right behind ours is found, although we had not looked in between.

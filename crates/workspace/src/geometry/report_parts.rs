@@ -9,11 +9,14 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_core::input::ReportCause;
 use tripwire_fs::file::{self, FileError, Removed, read_bounded};
 use tripwire_fs::lock::{FileLock, Wait};
 
 /// What the line at the end of a part begins and ends with.
 const MARK: (&str, &str) = ("<!-- written by session ", " -->");
+/// What stands behind the session in the line of a part that tells of a loop.
+const OF_A_LOOP: &str = ", about a loop";
 /// The line behind text of no session, where a session's part follows it.
 const NO_SESSION: &str = "<!-- written by no session -->";
 /// The largest report file that is read.
@@ -52,18 +55,29 @@ fn of_sessions(writers: &[String]) -> String {
 /// # Errors
 /// When one does.
 pub fn nothing_unread(layout: &Layout) -> Result<(), UnreadReportError> {
-    for report in [Report::Blocker, Report::Checkpoint] {
-        let path = report.path(layout);
-        if path.symlink_metadata().is_ok() {
-            return Err(UnreadReportError { report, path, writers: report.writers(layout) });
-        }
-    }
-    Ok(())
+    let standing = |report: &Report| report.path(layout).symlink_metadata().is_ok();
+    [Report::Blocker, Report::Checkpoint].into_iter().find(standing).map_or(Ok(()), |report| unread(layout, report))
+}
+
+/// Whether a report stands that keeps somebody else's agent from beginning: one that only tells of loops does not, the engine
+/// reports it.
+///
+/// # Errors
+/// When one does.
+pub fn nothing_unread_but_loops(layout: &Layout) -> Result<(), UnreadReportError> {
+    let standing = |report: &Report| report.path(layout).symlink_metadata().is_ok();
+    let binds = |report: &Report| standing(report) && report.about(layout) == ReportCause::Work;
+    [Report::Blocker, Report::Checkpoint].into_iter().find(binds).map_or(Ok(()), |report| unread(layout, report))
+}
+
+fn unread(layout: &Layout, report: Report) -> Result<(), UnreadReportError> {
+    Err(UnreadReportError { report, path: report.path(layout), writers: report.writers(layout) })
 }
 
 /// A part of a report file.
 struct ReportPart {
     session: Option<String>,
+    about: ReportCause,
     text: String,
 }
 
@@ -72,13 +86,13 @@ impl Report {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write_for(self, layout: &Layout, session: &str, text: &str) -> Result<(), FileError> {
+    pub fn write_for(self, layout: &Layout, session: &str, about: ReportCause, text: &str) -> Result<(), FileError> {
         let _lock = lock(layout)?;
         let mut parts = self.parts(layout);
         parts.retain(|part| part.session.as_deref() != Some(session));
         // What is quoted in a report must not name a session of its own.
         let text = text.replace(MARK.0, "<! -- written by session ");
-        parts.push(ReportPart { session: Some(session.to_owned()), text });
+        parts.push(ReportPart { session: Some(session.to_owned()), about, text });
         self.write(layout, &joined(&parts))
     }
 
@@ -104,6 +118,14 @@ impl Report {
         self.parts(layout).into_iter().filter_map(|part| part.session).collect()
     }
 
+    /// What all of it is about: one part that is not about a loop is enough for `Work`.
+    #[must_use]
+    pub fn about(self, layout: &Layout) -> ReportCause {
+        let parts = self.parts(layout);
+        let of_loops = !parts.is_empty() && parts.iter().all(|part| part.about == ReportCause::Loop);
+        if of_loops { ReportCause::Loop } else { ReportCause::Work }
+    }
+
     fn parts(self, layout: &Layout) -> Vec<ReportPart> {
         // A file that is not there or cannot be read has no parts; whether it is there is asked elsewhere.
         let bytes = read_bounded(&self.path(layout), BYTES_MAX).unwrap_or_default();
@@ -113,16 +135,18 @@ impl Report {
             match line.strip_prefix(MARK.0).and_then(|rest| rest.strip_suffix(MARK.1)) {
                 Some(session) => {
                     let text = std::mem::take(&mut text);
-                    parts.push(ReportPart { session: Some(session.to_owned()), text });
+                    let of_loop = session.strip_suffix(OF_A_LOOP);
+                    let about = if of_loop.is_some() { ReportCause::Loop } else { ReportCause::Work };
+                    parts.push(ReportPart { session: Some(of_loop.unwrap_or(session).to_owned()), about, text });
                 }
                 None if line == NO_SESSION => {
-                    parts.push(ReportPart { session: None, text: std::mem::take(&mut text) });
+                    parts.push(ReportPart { session: None, about: ReportCause::Work, text: std::mem::take(&mut text) });
                 }
                 None => text.extend([line, "\n"]),
             }
         }
         if !text.trim().is_empty() {
-            parts.push(ReportPart { session: None, text });
+            parts.push(ReportPart { session: None, about: ReportCause::Work, text });
         }
         parts
     }
@@ -139,7 +163,10 @@ fn joined(parts: &[ReportPart]) -> String {
             text.push('\n');
         }
         match &part.session {
-            Some(session) => text.extend([MARK.0, session, MARK.1, "\n"]),
+            Some(session) => {
+                let about = if part.about == ReportCause::Loop { OF_A_LOOP } else { "" };
+                text.extend([MARK.0, session, about, MARK.1, "\n"]);
+            }
             None => text.extend([NO_SESSION, "\n"]),
         }
     }
@@ -162,10 +189,12 @@ mod tests {
         let dir = TestDir::new();
         let layout = Layout::at(dir.path());
         let read = || std::fs::read_to_string(layout.checkpoint()).unwrap_or_default();
-        Report::Checkpoint.write_for(&layout, "a", "# First\n").unwrap();
-        Report::Checkpoint.write_for(&layout, "b", "# Second\n<!-- written by session c -->\n").unwrap();
+        Report::Checkpoint.write_for(&layout, "a", ReportCause::Work, "# First\n").unwrap();
+        Report::Checkpoint
+            .write_for(&layout, "b", ReportCause::Work, "# Second\n<!-- written by session c -->\n")
+            .unwrap();
         assert_eq!(Report::Checkpoint.writers(&layout), ["a", "b"], "what is quoted names no session");
-        Report::Checkpoint.write_for(&layout, "a", "# Third\n").unwrap();
+        Report::Checkpoint.write_for(&layout, "a", ReportCause::Work, "# Third\n").unwrap();
         assert!(!read().contains("First") && read().contains("Second") && read().contains("Third"), "{}", read());
         assert_eq!(Report::Checkpoint.remove_for(&layout, "b").unwrap(), Removed::Now);
         assert_eq!((Report::Checkpoint.writers(&layout), read().contains("Second")), (vec!["a".to_owned()], false));
@@ -180,9 +209,24 @@ mod tests {
         let layout = Layout::at(dir.path());
         std::fs::write(layout.blocker_report(), "wait for me\n").unwrap();
         assert!(Report::Blocker.writers(&layout).is_empty());
-        Report::Blocker.write_for(&layout, "a", "# Blocked\n").unwrap();
+        Report::Blocker.write_for(&layout, "a", ReportCause::Work, "# Blocked\n").unwrap();
         Report::Blocker.remove_for(&layout, "a").unwrap();
         let left = std::fs::read_to_string(layout.blocker_report()).unwrap();
         assert!(left.starts_with("wait for me\n") && !left.contains("Blocked"), "{left}");
+    }
+
+    #[test]
+    fn prog_1_a_report_that_only_tells_of_loops_keeps_nobody_elses_agent_from_beginning() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        Report::Blocker.write_for(&layout, "a", ReportCause::Loop, "# A loop\n").unwrap();
+        assert_eq!(
+            (Report::Blocker.about(&layout), Report::Blocker.writers(&layout)),
+            (ReportCause::Loop, vec!["a".to_owned()])
+        );
+        assert!(nothing_unread(&layout).is_err() && nothing_unread_but_loops(&layout).is_ok());
+        Report::Blocker.write_for(&layout, "b", ReportCause::Work, "# No progress\n").unwrap();
+        assert_eq!(Report::Blocker.about(&layout), ReportCause::Work);
+        assert!(nothing_unread_but_loops(&layout).is_err());
     }
 }

@@ -7,6 +7,7 @@ use crate::units::{Count, EventIndex};
 use serde::{Deserialize, Serialize};
 
 /// What the running iteration has shown, and the failures before it.
+#[expect(clippy::struct_excessive_bools, reason = "two facts that nothing ties together")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     failures: Count,

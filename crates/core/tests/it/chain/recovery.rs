@@ -6,7 +6,9 @@ use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
-use tripwire_core::input::{Claim, EngineSwitched, HumanAct, Mode, Report, What, WorkspaceMeasurement};
+use tripwire_core::input::{
+    Claim, EngineSwitched, HumanAct, Mode, Report, ReportCause, StandingReport, What, WorkspaceMeasurement,
+};
 use tripwire_core::label::Label;
 use tripwire_core::units::{Count, RunMillis, Tokens};
 
@@ -113,7 +115,7 @@ fn prog_1_a_report_that_stood_before_holds_a_new_session_until_it_is_read() {
         [(Report::Blocker, HoldReason::UnreadBlocker), (Report::Checkpoint, HoldReason::UnreadCheckpoint)]
     {
         let mut fixture = ChainFixture::balanced();
-        let first = fixture.tell(What::ReportStands(report));
+        let first = fixture.tell(What::ReportStands(StandingReport { report, about: ReportCause::Work }));
         assert!(holds(&first, hold) && first.effects.iter().any(|effect| matches!(effect, Effect::Notify(_))));
         assert!(!fixture.tell(What::IterationStarted).safety.allowed && count(&fixture.chain) == 0);
         assert!(fixture.ask(action("Read(x)", "1")).permit.is_none());
@@ -126,7 +128,10 @@ fn prog_1_a_report_that_stood_before_holds_a_new_session_until_it_is_read() {
         assert!(fixture.tell(What::IterationStarted).safety.allowed && count(&fixture.chain) == 1);
         let mut watched = ChainFixture::balanced();
         watched.human(HumanAct::SetMode(Mode::Observe));
-        assert!(watched.tell(What::ReportStands(report)).safety.allowed, "observing blocks nothing");
+        assert!(
+            watched.tell(What::ReportStands(StandingReport { report, about: ReportCause::Work })).safety.allowed,
+            "observing blocks nothing"
+        );
         assert!(watched.ask(action("Read(x)", "1")).permit.is_some());
     }
 }
@@ -140,6 +145,17 @@ fn converged(settings: &[(&str, &str)], trees: &[&str]) -> Vec<Decision> {
         fixture.tell(What::IterationStarted)
     };
     (0..).zip(trees).map(&mut iteration).collect()
+}
+
+#[test]
+fn prog_1_a_report_of_a_loop_holds_a_new_session_to_the_letter_and_is_only_reported_on_evidence() {
+    let stands = || What::ReportStands(StandingReport { report: Report::Blocker, about: ReportCause::Loop });
+    let mut strict = ChainFixture::strict();
+    assert!(!strict.tell(stands()).safety.allowed);
+    let mut balanced = ChainFixture::balanced();
+    let told = balanced.tell(stands());
+    assert!(told.safety.allowed && told.effects.is_empty(), "{told:?}");
+    assert!(told.findings[0].reason.contains("BLOCKER_REPORT.md"), "{told:?}");
 }
 
 #[test]
