@@ -1,40 +1,7 @@
-//! Each "How to verify" line of the guardrails' document, end to end.
+//! The guardrails of our own loop, end to end, beyond the document's own steps (those are in `seeds.rs`).
 
 use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell};
 use serde_json::{Value, json};
-
-#[test]
-fn tool_1_read_a_file_of_more_than_500_lines_and_confirm_that_it_is_truncated_with_pagination_metadata() {
-    let fixture = AgentFixture::new();
-    fixture.file("long.txt", &(1..=1_200).map(|n| format!("line {n}\n")).collect::<String>());
-    fixture.agent(&[call("read_file", json!({"path": "long.txt"})), finish()], &[]).ended(0);
-    let transcript = fixture.transcript();
-    let text = of_kind(&transcript, "result")[0]["text"].as_str().unwrap().to_owned();
-    let result: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&result["lines_shown"], &result["lines_remaining"]), (&json!(500), &json!(700)));
-    assert_eq!(result["has_more"], true);
-    assert!(text.contains("line 500") && !text.contains("line 501"));
-}
-
-#[test]
-fn tool_1_run_a_search_that_yields_zero_results_and_confirm_the_guidance_message() {
-    let fixture = AgentFixture::new();
-    fixture.file("a.txt", "nothing of the kind\n");
-    fixture.agent(&[call("search", json!({"pattern": "zebra"})), finish()], &[]).ended(0);
-    let text = fixture.transcript_text();
-    assert!(text.contains("no matches found"), "{text}");
-}
-
-#[test]
-fn tool_1_call_an_unknown_tool_and_confirm_that_a_typed_error_is_emitted_and_correction_is_required() {
-    let fixture = AgentFixture::new();
-    let corrected = json!({"expect": ["there is no tool `lst`", "`list`"], "text": "I meant list.", "calls": [{"tool": "list", "arguments": {}}]});
-    fixture.agent(&[call("lst", json!({})), corrected, finish()], &[]).ended(0);
-    let transcript = fixture.transcript();
-    assert_eq!(of_kind(&transcript, "fault")[0]["fault"]["kind"], "UNKNOWN_TOOL");
-    assert!(fixture.safety_log().contains("UNKNOWN_TOOL"));
-    assert_eq!(of_kind(&transcript, "result").len(), 3, "the unknown call is answered, and never run");
-}
 
 #[test]
 fn loop_1_repeat_the_same_action_3_times_and_confirm_an_override_then_again_and_confirm_system_error() {
@@ -63,20 +30,6 @@ fn loop_1_three_different_actions_are_no_loop() {
     let fixture = AgentFixture::new();
     fixture.agent(&[shell("echo a"), shell("echo b"), shell("echo c"), finish()], &[]).ended(0);
     assert!(of_kind(&fixture.transcript(), "override").is_empty());
-}
-
-#[test]
-fn tool_2_emit_invalid_json_and_confirm_that_repairs_are_enforced_and_stop_after_the_limit() {
-    let broken = || json!({"text": "oops", "calls": [{"tool": "write", "arguments": "{\"path\": "}]});
-    let fixture = AgentFixture::new();
-    let run = fixture.agent(&[broken(), broken(), broken(), finish()], &[]);
-    run.ended(3);
-    let transcript = fixture.transcript();
-    assert_eq!(of_kind(&transcript, "fault").len(), 3);
-    let end = &transcript.last().unwrap();
-    assert_eq!(end["how"], "systemError");
-    assert!(end["diagnostics"].as_str().unwrap().contains("not JSON"), "{end}");
-    assert!(fixture.safety_log().contains("VALIDATION_ERROR"));
 }
 
 #[test]

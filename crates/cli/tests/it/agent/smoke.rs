@@ -1,6 +1,6 @@
-//! The five smoke tests of the agent loop's document.
+//! Transcripts of our own loop are deterministic, and its tools are confined.
 
-use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, untested};
+use crate::agent::fixture::{AgentFixture, call, finish, shell, untested};
 use serde_json::{Value, json};
 
 /// A session with a bit of everything: reads, an edit, a failing command, a claim too early.
@@ -80,46 +80,6 @@ fn run_1_another_tool_output_gives_another_transcript() {
 }
 
 #[test]
-fn run_2_smoke_2_error_append() {
-    let fixture = AgentFixture::new();
-    let failing = shell("echo partial; echo 'the reason: ü' >&2; exit 7");
-    // The second answer is played only if the model was shown the error, word for word.
-    let seen = json!({"expect": ["the reason: ü", "partial", "\"exit_code\":7"], "text": "I see it.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
-    fixture.agent(&[failing, seen], &[]).ended(0);
-    let transcript = fixture.transcript();
-    let result = of_kind(&transcript, "result")[0];
-    assert_eq!(result["exitCode"], 7);
-    assert!(result["text"].as_str().unwrap().contains("the reason: ü"), "{result}");
-}
-
-#[test]
-fn mem_1_smoke_3_memory_reversibility() {
-    let fixture = AgentFixture::new();
-    let note: String = (0..5_000).map(|n| format!("line {n} of a long note\n")).collect();
-    let run = fixture.agent(&[call("remember", json!({"text": note})), finish()], &[]);
-    run.ended(0);
-    let transcript = fixture.transcript();
-    let text = of_kind(&transcript, "result")[0]["text"].as_str().unwrap().to_owned();
-    let pointer = serde_json::from_str::<Value>(&text).unwrap()["pointer"].as_str().unwrap().to_owned();
-    let got = fixture.command(&["memory", "get", &pointer]).output().unwrap();
-    assert_eq!(got.stdout, note.as_bytes(), "{}", String::from_utf8_lossy(&got.stderr));
-}
-
-#[test]
-fn box_1_smoke_4_sandbox_enforcement() {
-    let fixture = AgentFixture::new();
-    let secret = fixture.beside("secret.txt");
-    std::fs::write(&secret, "the-secret-content").unwrap();
-    let read = format!("cat {}; echo code $?", secret.display());
-    let write = format!("echo x > {}; echo code $?", fixture.beside("planted").display());
-    fixture.agent(&[shell(&read), shell(&write), finish()], &[]).ended(0);
-    let text = fixture.transcript_text();
-    assert!(!text.contains("the-secret-content"), "{text}");
-    assert!(!fixture.beside("planted").exists());
-    assert!(text.contains("code 1") || text.contains("code 2"), "the shell says that it was denied: {text}");
-}
-
-#[test]
 fn box_4_the_budgets_of_the_policy_are_those_of_the_shell() {
     for (manifest, written) in [("", 3_000_000), ("sandbox:\n  disk_mib: 1\n", 1_048_576)] {
         let fixture = AgentFixture::new();
@@ -148,22 +108,4 @@ fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
     assert!(!fixture.transcript_text().contains(fixture.work().to_str().unwrap()), "{}", fixture.transcript_text());
     assert!(!fixture.geometry().join("PAUSE").exists() && !fixture.geometry().join("STOP").exists());
     assert_eq!(fixture.run(&["verify"]).code, 0);
-}
-
-#[test]
-fn run_3_smoke_5_objective_recitation_cadence() {
-    let fixture = AgentFixture::new();
-    for name in ["a", "b", "c", "d", "e", "f"] {
-        fixture.file(name, name);
-    }
-    let mut answers: Vec<Value> =
-        ["a", "b", "c", "d", "e", "f"].iter().map(|name| call("read_file", json!({"path": name}))).collect();
-    answers.push(finish());
-    fixture.agent(&answers, &[]).ended(0);
-    let recited = of_kind(&fixture.transcript(), "recited").len();
-    assert!(recited >= 2, "{recited}");
-    let todo = std::fs::read_to_string(fixture.geometry().join("todo.md")).unwrap();
-    for part in ["reach the aim", "Last Completed Step", "read_file", "Next Step"] {
-        assert!(todo.contains(part), "{part}: {todo}");
-    }
 }

@@ -47,5 +47,5 @@ fn gate_8_the_real_claude_code_stops_asking_when_its_money_is_gone() {
     let ran = cases::with_ten_cents(&client, 100);
     // 0.75 cents an answer: the eleventh crosses four fifths, the fourteenth the budget; its transcript may come late.
     assert!((14..=16).contains(&ran.asked.len()), "{} requests where 21 were scripted", ran.asked.len());
-    assert!(ran.asked.iter().any(|body| body.contains("left of the budget: wrap up")), "told at 80 %");
+    assert!(ran.asked.iter().any(|body| body.contains("budget left: wrap up")), "told at 80 %");
 }

@@ -27,7 +27,7 @@ pub(crate) fn identical_loop(kind: Kind) {
         let told = asked.iter().position(|body| body.contains("LOOP_OVERRIDE"));
         assert!(told.is_some_and(|request| request == 3 || request == 4), "{user:?}: told in request {told:?}");
         assert!(fixture.geometry("BLOCKER_REPORT.md").contains("Blocker Report"), "{user:?}");
-        assert!(ran.stderr.contains("identical actions"), "{user:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("times in a row"), "{user:?}: {}", ran.stderr);
     }
 }
 
@@ -150,7 +150,8 @@ pub(crate) fn out_of_reach(kind: Kind) {
         let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
         let ran = fixture.run(&[]);
         ran.ended(0);
-        assert!(!fixture.geometry("MANIFEST.yaml").contains("profile: strict"), "{user:?}");
+        let manifest = fixture.geometry("MANIFEST.yaml");
+        assert!(!manifest.lines().any(|line| line.trim() == "profile: strict"), "{user:?}: {manifest}");
         assert!(fixture.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
         assert!(fixture.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
         assert!(!fixture.place.path().join(".claude").exists() && !fixture.place.path().join(".gemini").exists());
