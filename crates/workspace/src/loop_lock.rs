@@ -60,7 +60,15 @@ impl LoopLock {
     #[must_use]
     pub fn is_held(layout: &Layout, session: &SessionId) -> bool {
         let Ok(file) = std::fs::File::open(layout.loop_of(session)) else { return false };
-        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+        match file.try_lock_shared() {
+            Ok(()) => {
+                // Given back at once: a child that another thread has just forked may still have the file open.
+                drop(file.unlock());
+                false
+            }
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(_)) => false,
+        }
     }
 }
 
