@@ -65,13 +65,15 @@ impl Verified {
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
     let named = args.key.as_deref().map(named_key).transpose()?;
     let target = args.target.as_deref();
-    let mut log = None;
+    let mut log = SafetyLogState::AsJournaled;
     let (verified, lost) = match target.map(Path::new).filter(|path| path.is_file()) {
         Some(file) => (vec![of_bundle(file, named.as_ref())?], Vec::new()),
         None => {
             let workspace = args.place.look()?;
             let lost = if target.is_none() { lost(workspace.layout()) } else { Vec::new() };
-            log = if target.is_none() { look_at_log(workspace.layout())? } else { None };
+            if target.is_none() {
+                log = look_at_log(workspace.layout())?;
+            }
             let only_lost = !lost.is_empty() && views::newest(workspace.layout())?.is_none();
             let left = if only_lost { Vec::new() } else { of_sessions(args, workspace.layout(), named.as_ref())? };
             (left, lost)
@@ -88,19 +90,34 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
             false => format!("{session}: LOST: {problem}"),
         })?;
     }
-    if let Some(problem) = &log {
-        out.line(&match args.form.json {
-            true => json!({ "safety_log": { "holds": false, "problem": problem } }).to_string(),
-            false => format!("safety_log.json: CHANGED: {problem}"),
-        })?;
-    }
+    let log_holds = match &log {
+        SafetyLogState::AsJournaled => true,
+        SafetyLogState::Behind(problem) | SafetyLogState::Changed(problem) => {
+            let holds = matches!(log, SafetyLogState::Behind(_));
+            let state = if holds { "was behind" } else { "CHANGED" };
+            out.line(&match args.form.json {
+                true => json!({ "safety_log": { "holds": holds, "problem": problem } }).to_string(),
+                false => format!("safety_log.json: {state}: {problem}"),
+            })?;
+            holds
+        }
+    };
     out.flush()?;
-    let holds = log.is_none() && lost.is_empty() && verified.iter().all(Verified::holds);
+    let holds = log_holds && lost.is_empty() && verified.iter().all(Verified::holds);
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
 
-/// Compares the safety log with the journals, and writes it anew where it differs; gives what was wrong with it.
-fn look_at_log(layout: &Layout) -> Result<Option<String>, Problem> {
+/// What the comparison of the safety log with the journals came to.
+enum SafetyLogState {
+    AsJournaled,
+    /// Entries that a killed process had journaled and not logged yet were added.
+    Behind(String),
+    /// Somebody else wrote it.
+    Changed(String),
+}
+
+/// Compares the safety log with the journals, and writes it anew where it differs.
+fn look_at_log(layout: &Layout) -> Result<SafetyLogState, Problem> {
     let mut difference = log_view::compare(layout)?;
     if !difference.is_none() {
         // A session that is being written may be seen between its journal and the log: the second look decides.
@@ -108,19 +125,27 @@ fn look_at_log(layout: &Layout) -> Result<Option<String>, Problem> {
         difference = log_view::compare(layout)?;
     }
     if difference.is_none() {
-        return Ok(None);
+        return Ok(SafetyLogState::AsJournaled);
     }
-    let LogDifference { missing, foreign } = difference;
+    let LogDifference { missing, foreign, .. } = difference;
     let (were, is) = (agreeing(missing, "was", "were"), agreeing(foreign, "is", "are"));
     let found = format!(
         "{} that the journals hold {were} missing, {} {is} in no journal",
         counted(missing, "entry"),
         counted(foreign, "entry")
     );
-    Ok(Some(match log_view::rebuild(layout) {
-        Ok(entries) => format!("{found}; rebuilt from the journals with {}", counted(entries, "entry")),
-        Err(error) => format!("{found}; it could not be rebuilt: {error}"),
-    }))
+    match log_view::rebuild(layout) {
+        Ok(_) if difference.is_behind() => Ok(SafetyLogState::Behind(format!(
+            "{} {were} journaled by a process that was killed before it logged {}; completed from the journals",
+            counted(missing, "entry"),
+            agreeing(missing, "it", "them"),
+        ))),
+        Ok(entries) => Ok(SafetyLogState::Changed(format!(
+            "{found}; rebuilt from the journals with {}",
+            counted(entries, "entry")
+        ))),
+        Err(error) => Ok(SafetyLogState::Changed(format!("{found}; it could not be rebuilt: {error}"))),
+    }
 }
 
 /// How long a session that is being written is given before the second look.

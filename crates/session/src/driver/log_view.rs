@@ -23,6 +23,8 @@ pub struct LogDifference {
     pub missing: usize,
     /// Entries that the log holds and no journal does.
     pub foreign: usize,
+    /// Whether the file is another than the one that its last writer left.
+    pub is_edited: bool,
 }
 
 impl LogDifference {
@@ -30,6 +32,12 @@ impl LogDifference {
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.missing == 0 && self.foreign == 0
+    }
+
+    /// Whether the log only lacks what a killed process had journaled and not logged yet.
+    #[must_use]
+    pub const fn is_behind(&self) -> bool {
+        self.missing > 0 && self.foreign == 0 && !self.is_edited
     }
 }
 
@@ -39,12 +47,14 @@ impl LogDifference {
 /// When the sessions cannot be listed.
 pub fn compare(layout: &Layout) -> Result<LogDifference, DriverError> {
     let Expected { entries, readable } = expected(layout)?;
-    let log = if layout.safety_log().exists() { SafetyLog::at(&layout.safety_log()).read().ok() } else { None };
+    let file = SafetyLog::at(&layout.safety_log());
+    let is_edited = !file.is_as_left();
+    let log = if layout.safety_log().exists() { file.read().ok() } else { None };
     let mut wanted: BTreeMap<String, usize> = BTreeMap::new();
     for (_, entry) in &entries {
         *wanted.entry(key(entry)).or_default() += 1;
     }
-    let mut difference = LogDifference::default();
+    let mut difference = LogDifference { is_edited, ..LogDifference::default() };
     for entry in log.iter().flatten().filter(|entry| !is_left_over(entry, &readable)) {
         match wanted.get_mut(&key(entry)) {
             // Two processes may both have written it, one of them by a rebuild: once more is no other entry.

@@ -142,7 +142,7 @@ fn log_2_an_entry_that_was_taken_out_is_found_and_comes_back_with_the_next() {
     assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference::default());
     let events = place.events();
     place.write(&events[1..]);
-    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 1, foreign: 0 });
+    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 1, foreign: 0, is_edited: true });
     let taken = driver.take(request(Grant::Denied, None), at(4)).unwrap();
     assert!(taken.notices.iter().any(|notice| notice.contains("rebuilt")), "{:?}", taken.notices);
     assert_eq!(place.events()[..3], events[..]);
@@ -156,11 +156,31 @@ fn log_2_an_edit_of_the_same_length_and_a_removed_log_are_found() {
     let mut events = place.events();
     events[0]["action_taken"] = "stopped".into();
     place.write(&events);
-    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 1, foreign: 1 });
+    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 1, foreign: 1, is_edited: false });
     fs::remove_file(place.layout.safety_log()).unwrap();
-    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 3, foreign: 0 });
+    assert_eq!(log_view::compare(&place.layout).unwrap(), LogDifference { missing: 3, foreign: 0, is_edited: true });
     assert_eq!(log_view::rebuild(&place.layout).unwrap(), 3);
     assert!(log_view::compare(&place.layout).unwrap().is_none());
+}
+
+/// A process that is killed between its journal and the log leaves the log one entry short, and nobody has touched it.
+#[test]
+fn log_2_a_log_that_a_killed_process_left_behind_is_not_an_edited_one() {
+    let (place, mut driver) = noted();
+    let log = place.layout.safety_log();
+    let length = place.layout.state().join("safety_log.length");
+    let before = (fs::read(&log).unwrap(), fs::read(&length).unwrap());
+    driver.take(request(Grant::Denied, None), at(4)).unwrap();
+    fs::write(&log, &before.0).unwrap();
+    fs::write(&length, &before.1).unwrap();
+    let difference = log_view::compare(&place.layout).unwrap();
+    assert!(difference.is_behind() && difference.missing == 1, "{difference:?}");
+    fs::write(&log, "{\"events\":[\n]}\n").unwrap();
+    assert!(!log_view::compare(&place.layout).unwrap().is_behind(), "an emptied log is not one that is behind");
+    for file in [&log, &length] {
+        fs::remove_file(file).unwrap();
+    }
+    assert!(log_view::compare(&place.layout).unwrap().is_behind(), "the first entry of all was not logged");
 }
 
 #[test]

@@ -246,6 +246,13 @@ impl SafetyLog {
         Ok(count)
     }
 
+    /// Whether the file has the length that the last writer left it with; a log that was never written is as it was left.
+    #[must_use]
+    pub fn is_as_left(&self) -> bool {
+        let length = self.path.symlink_metadata().ok().map(|found| found.len());
+        self.noted_length() == length
+    }
+
     /// Opens the file that the name means *now* and locks it.
     fn locked(&self, lock: Lock) -> Result<File, LogError> {
         loop {
