@@ -32,7 +32,9 @@ use tripwire_workspace::{StatePlace, Workspace};
 
 /// Show the state of the newest session, on one screen, and every other session that lives or waits.
 ///
-/// With `--all`, one line for each workspace in which tripwire was used. /// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+/// With `--all`, one line for each workspace in which tripwire was used.
+///
+/// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {

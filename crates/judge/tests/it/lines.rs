@@ -8,8 +8,8 @@ use super::situations::Situation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tripwire_judge::Answer;
 use tripwire_judge::reading::{CommandReading, Extent, Reading};
+use tripwire_judge::{Answer, Effect};
 
 /// One line of the table.
 #[derive(Deserialize)]
@@ -90,7 +90,15 @@ fn wrong_among(situation: &Situation, lines: &[KnownLine]) -> String {
 fn shown(situation: &Situation, reading: &Reading) -> String {
     let Reading { verdict, commands, extent } = reading;
     let folder = situation.path("").display().to_string().trim_end_matches('/').to_owned();
-    let mut parts = vec![verdict.rule.map_or("pass", |rule| rule.name()).to_owned()];
+    // What lies elsewhere on this machine is of another kind on the next one.
+    let elsewhere = |effect: &&Effect| effect.targets.iter().any(|target| !target.path.starts_with(&folder));
+    let is_elsewhere = verdict.effect.as_ref().filter(elsewhere).is_some();
+    // Which of these three it is depends on where this machine keeps its temporary files.
+    let rule = match verdict.rule.map_or("pass", |rule| rule.name()) {
+        "delete-system" | "delete-home" | "delete-outside" => "delete-elsewhere",
+        named => named,
+    };
+    let mut parts = vec![rule.to_owned()];
     if *extent == Extent::Cut {
         parts.push("cut".to_owned());
     }
@@ -98,14 +106,19 @@ fn shown(situation: &Situation, reading: &Reading) -> String {
         let push = push.as_ref().map(|push| format!(" [{} {:?}]", push.remote, push.reaches)).unwrap_or_default();
         parts.push(format!("{}{push}", words.join(" ")));
     }
-    if let Some(effect) = &verdict.effect {
+    if let Some(effect) = verdict.effect.as_ref().filter(|_| !is_elsewhere) {
         let mut lost: Vec<String> = effect.targets.iter().map(|target| target.path.clone()).collect();
         let names = [&effect.uncommitted, &effect.untracked, &effect.secrets, &effect.repositories];
         for (kind, names) in ["uncommitted", "untracked", "secret", "repository"].into_iter().zip(names) {
-            // What lies elsewhere on this machine is nobody else's.
             let own = |name: &&String| !name.starts_with('/') || name.starts_with(&folder);
+            // Which of many come first is the order of the disk.
+            if names.count > names.first.len() {
+                lost.push(format!("{kind} more than {}", names.first.len()));
+                continue;
+            }
             lost.extend(names.first.iter().filter(own).map(|name| format!("{kind} {name}")));
         }
+        lost.sort();
         lost.extend(effect.branch.iter().map(|branch| format!("branch {branch}")));
         lost.extend(effect.commits.iter().map(|commits| format!("commits {commits}")));
         parts.push(format!("lost: {}", lost.join(", ")));
