@@ -13,6 +13,7 @@ use tripwire_core::input::IdentityFact;
 use tripwire_core::policy::Policy;
 use tripwire_journal::keys::KeyHome;
 use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
 
 /// The identity of a session, frozen in its first record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ impl FrozenIdentity {
         if gold.find(&self.agent_checksum).is_none() || !self.still_holds(policy, layout) {
             return IdentityFact::UnknownChecksum;
         }
+        if !self.is_bound(layout) {
+            return IdentityFact::OtherWorkflow;
+        }
         if self.authorized_roles.iter().any(|known| known == role) {
             IdentityFact::Trusted
         } else {
@@ -57,6 +61,15 @@ impl FrozenIdentity {
     fn still_holds(&self, policy: &Policy, layout: &Layout) -> bool {
         let pinned = self.pinned.as_ref().is_none_or(|pinned| *pinned == self.agent_checksum);
         pinned && self.now(policy, layout).is_ok_and(|now| now == self.parts)
+    }
+
+    /// Whether the manifest names the workflow that the session was begun for, or none. One that cannot be read names another.
+    fn is_bound(&self, layout: &Layout) -> bool {
+        let manifest = Manifest::load(&layout.manifest());
+        manifest.is_ok_and(|manifest| {
+            let named = manifest.identity().workflow_binding.as_deref();
+            named.is_none_or(|named| named.is_empty() || named == self.workflow_binding)
+        })
     }
 
     /// The configuration as it is now: files are read again, the frozen parts and the program's own stay.

@@ -1,4 +1,4 @@
-//! Canaries: the real clients on this machine, run under the guard against a scripted model, to see
+//! Canaries: the real clients on this machine, run under the guard, or with our hooks alone, against a scripted model, to see
 //! whether a deny and a stop really hold.
 //!
 //! Nothing of the person's is touched: the home, the workspace and the keys are made up for the run and thrown away, the
@@ -16,13 +16,14 @@ pub use error::CanaryError;
 use error::at;
 use model::ScriptedModel;
 use std::path::Path;
+pub use trial::Guard;
 use trial::{Trial, TrialResult};
 use wire::ModelTurn;
 
 /// How often the loop would go on if it were not stopped.
 const LOOP_CALLS: usize = 12;
-/// The model request by which a loop must be over.
-const LOOP_REQUESTS_MAX: usize = 6;
+/// The call, and the model request, by which a loop must be over.
+const LOOP_CALLS_MAX: usize = 6;
 /// The exit code of a run that was stopped for a loop.
 const LOOP_EXIT: i32 = 7;
 
@@ -30,14 +31,23 @@ const LOOP_EXIT: i32 = 7;
 ///
 /// # Errors
 /// When the model or the throw-away folders cannot be made.
-pub fn send(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError> {
-    let mut checks = denied(found, program)?;
-    checks.push(stopped(found, program)?);
+pub fn send(found: &Found, program: &Path, guard: Guard) -> Result<Vec<CheckResult>, CanaryError> {
+    let mut checks = denied(found, program, guard)?;
+    checks.push(stopped(found, program, guard)?);
     Ok(checks)
 }
 
+/// The name of a canary's check.
+fn check_id(found: &Found, guard: Guard, canary: &str) -> String {
+    let path = match guard {
+        Guard::Run => "live",
+        Guard::InstalledHooks => "live-hooks",
+    };
+    format!("{}.{path}.{canary}", found.client.name())
+}
+
 /// Whether a deny holds: a harmless call first, which shows that the path works, then one that must be refused.
-fn denied(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError> {
+fn denied(found: &Found, program: &Path, guard: Guard) -> Result<Vec<CheckResult>, CanaryError> {
     let trial = Trial::make(found, program)?;
     // The settings of another client than the one that runs: its own it may protect itself.
     let other = Client::ALL.into_iter().rev().find(|other| *other != found.client).unwrap_or(found.client);
@@ -52,9 +62,9 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError
     ];
     let count = turns.len() + 1;
     let model = ScriptedModel::begin(turns).map_err(at("open a loopback port"))?;
-    let ran = trial.run(&model)?;
+    let ran = trial.run(guard, &model)?;
     let path = |tool: &str, allowed: &str, denied: &str| {
-        let id = format!("{}.live.{tool}", found.client.name());
+        let id = check_id(found, guard, tool);
         let is_there = |name: &str| trial.workspace().join(name).exists();
         let seen =
             PathSeen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
@@ -94,20 +104,37 @@ fn verdict(id: &str, seen: &PathSeen, ran: &TrialResult) -> CheckResult {
     }
 }
 
-/// Whether a stop holds: the same call again and again must be over soon, with no process left.
-fn stopped(found: &Found, program: &Path) -> Result<CheckResult, CanaryError> {
+/// Whether a stop holds: the same call again and again must be over soon, and under `tripwire run` with no process left.
+fn stopped(found: &Found, program: &Path, guard: Guard) -> Result<CheckResult, CanaryError> {
     let trial = Trial::make(found, program)?;
-    let turns = vec![ModelTurn::Shell("echo tick".to_owned()); LOOP_CALLS];
-    let model = ScriptedModel::begin(turns).map_err(at("open a loopback port"))?;
-    let ran = trial.run(&model)?;
-    let id = format!("{}.live.stop", found.client.name());
+    let ticks = trial.ticks();
+    let call = format!("echo tick >> {}; echo tick", ticks.display());
+    let model = ScriptedModel::begin(vec![ModelTurn::Shell(call); LOOP_CALLS]).map_err(at("open a loopback port"))?;
+    let ran = trial.run(guard, &model)?;
+    let id = check_id(found, guard, "stop");
+    let calls = std::fs::read_to_string(&ticks).unwrap_or_default().lines().count();
     let asked = model.asked();
-    let ended = ran.exit_code == Some(LOOP_EXIT) && ran.survivors == Some(0);
-    Ok(if ended && (1..=LOOP_REQUESTS_MAX).contains(&asked) {
-        let all = LOOP_CALLS + 1;
-        CheckResult::kept(&id, format!("a loop was ended after {asked} of {all} model requests, no process was left"))
+    let is_in_time = match guard {
+        Guard::Run => {
+            ran.exit_code == Some(LOOP_EXIT) && ran.survivors == Some(0) && (1..=LOOP_CALLS_MAX).contains(&asked)
+        }
+        // Not every client's turn can be ended by a hook: what counts is that no further call runs.
+        Guard::InstalledHooks => true,
+    };
+    Ok(if is_in_time && (1..=LOOP_CALLS_MAX).contains(&calls) {
+        let left = match guard {
+            Guard::Run => ", no process was left",
+            Guard::InstalledHooks => "",
+        };
+        CheckResult::kept(
+            &id,
+            format!("a loop was ended: {calls} of {LOOP_CALLS} calls ran ({asked} model requests){left}"),
+        )
     } else {
-        let proof = format!("a loop was not ended as it must be: {asked} model requests, {}", ran.summary());
+        let proof = format!(
+            "a loop was not ended as it must be: {calls} of {LOOP_CALLS} calls ran ({asked} model requests), {}",
+            ran.summary()
+        );
         CheckResult::broken(&id, proof, "run `tripwire doctor` without `--live` first, and report the version of both")
     })
 }

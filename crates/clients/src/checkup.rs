@@ -98,6 +98,8 @@ impl ClientCheck<'_> {
         } else {
             let events = form.events.len();
             checks.push(CheckResult::kept(id, format!("`{shown}` calls this program at all {events} events")));
+            let limit = client.limit_of_hooks();
+            checks.extend(limit.map(|limit| CheckResult::off(&format!("{id}.limit"), limit, "")));
         }
         if let Some(switch) = settings::switched_off(&text, form) {
             let fix = format!("take `{switch}` out of `{shown}`");

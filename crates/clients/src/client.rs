@@ -2,6 +2,7 @@
 
 use crate::adapter::Adapter;
 use crate::homes::ClientHome;
+use crate::hooks::TurnEnd;
 use crate::{claude, codex, gemini};
 
 /// The registry: a variant for each client, with the adapter that speaks its dialect.
@@ -48,6 +49,20 @@ impl Client {
     #[must_use]
     pub fn home(self) -> &'static ClientHome {
         self.adapter().settings.home
+    }
+
+    /// What hooks alone cannot do in it.
+    #[must_use]
+    pub fn limit_of_hooks(self) -> Option<String> {
+        match self.adapter().hooks.turn_end {
+            TurnEnd::ByAnswer => None,
+            TurnEnd::ByEndingTheClient => Some(format!(
+                "no hook of {} can end a turn: a stopped session is refused call by call while its model is asked on, and \
+                 in a pause each call waits about a minute before that; `tripwire run {}` ends and holds it",
+                self.adapter().title,
+                self.name()
+            )),
+        }
     }
 
     /// The client of this name.

@@ -166,6 +166,8 @@ pub enum Remedy {
     Trust,
     /// A person names the role among those that are authorized.
     Authorize,
+    /// A new session takes over what the manifest says now.
+    Begin,
 }
 
 impl Remedy {
@@ -173,7 +175,9 @@ impl Remedy {
         match self {
             Self::Role => alloc::format!("role `{role}` lacks `{permission}`"),
             Self::Person => alloc::format!("no agent may {permission}"),
-            Self::Trust | Self::Authorize => alloc::format!("this operation is critical and needs {permission}"),
+            Self::Trust | Self::Authorize | Self::Begin => {
+                alloc::format!("this operation is critical and needs {permission}")
+            }
         }
     }
 
@@ -189,6 +193,7 @@ impl Remedy {
             Self::Authorize => {
                 "ask the person to do it, or to name the role in `identity.authorized_roles` and start a new session"
             }
+            Self::Begin => "ask the person to do it, or to start a new session, which belongs to that workflow",
         }
     }
 }

@@ -192,6 +192,8 @@ pub enum IdentityFact {
     ListUnsigned,
     /// The role is not among the authorized roles.
     RoleNotAuthorized,
+    /// The manifest names another workflow than the one that the session was begun for.
+    OtherWorkflow,
 }
 
 /// What a person did.

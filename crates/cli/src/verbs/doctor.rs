@@ -10,7 +10,7 @@ use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::Path;
-use tripwire_clients::canary;
+use tripwire_clients::canary::{self, Guard};
 use tripwire_clients::checkup::ClientCheck;
 use tripwire_clients::install::{self, Found};
 use tripwire_clients::{CheckResult, CheckState, Client};
@@ -28,8 +28,9 @@ pub(crate) struct DoctorArgs {
     part: Option<DoctorPart>,
     #[command(flatten)]
     place: Where,
-    /// Also send canaries through the clients that are installed: real runs against a model inside this program, without
-    /// a key and without a network, in throw-away folders. Takes up to some minutes.
+    /// Also send canaries through the clients that are installed, under `tripwire run` and with the hooks alone where they
+    /// are installed: real runs against a model inside this program, without a key and without a network, in throw-away
+    /// folders. Takes up to some minutes.
     #[arg(long)]
     live: bool,
     /// Write one JSON object.
@@ -66,27 +67,43 @@ fn promises(args: &DoctorArgs) -> Result<Vec<CheckResult>, Problem> {
     promises.extend(checks::promises(&workspace));
     promises.extend(checks::sandbox());
     if args.live {
-        promises.extend(canaries(&found, &program));
+        let canaries = canaries(&found, &program, &promises);
+        promises.extend(canaries);
     }
     Ok(promises)
 }
 
-/// What the canaries of every client tell.
-fn canaries(found: &[Found], program: &Path) -> Vec<CheckResult> {
-    let mut promises = Vec::new();
+/// What the canaries of every client tell: under `tripwire run`, and with the hooks alone where they are installed.
+fn canaries(found: &[Found], program: &Path, promises: &[CheckResult]) -> Vec<CheckResult> {
+    let mut sent = Vec::new();
     for client in Client::ALL {
-        let id = format!("{}.live", client.name());
+        let name = client.name();
+        let id = format!("{name}.live");
         let Some(found) = found.iter().find(|found| found.client == client) else {
-            promises.push(CheckResult::off(&id, "not sent: the client is not on the search path", ""));
+            sent.push(CheckResult::off(&id, "not sent: the client is not on the search path", ""));
             continue;
         };
-        print::say(&format!("sending canaries through {}", client.name()));
-        match canary::send(found, program) {
-            Ok(sent) => promises.extend(sent),
-            Err(error) => promises.push(CheckResult::broken(&id, error.to_string(), error.hint().into_owned())),
+        let mut send = |guard: Guard, id: &str, how: &str| {
+            print::say(&format!("sending canaries through {name} {how}"));
+            match canary::send(found, program, guard) {
+                Ok(checks) => sent.extend(checks),
+                Err(error) => sent.push(CheckResult::broken(id, error.to_string(), error.hint().into_owned())),
+            }
+        };
+        send(Guard::Run, &id, "under `tripwire run`");
+        let id = format!("{name}.live-hooks");
+        let hooks: Vec<_> =
+            promises.iter().filter(|promise| promise.id.starts_with(&format!("{name}.hooks."))).collect();
+        if hooks.is_empty() {
+            let fix = format!("tripwire init --client {name}");
+            sent.push(CheckResult::off(&id, "not sent: no hooks are installed", fix));
+        } else if let Some(broken) = hooks.iter().find(|promise| promise.state == CheckState::Broken) {
+            sent.push(CheckResult::off(&id, format!("not sent: see `{}`", broken.id), ""));
+        } else {
+            send(Guard::InstalledHooks, &id, "with the hooks as they are installed");
         }
     }
-    promises
+    sent
 }
 
 fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {

@@ -188,12 +188,12 @@ fn show(args: &IdentityShowArgs) -> Result<Exit, Problem> {
     let key = workspace::key_home().and_then(|home| home.for_identity().verifier().ok().flatten());
     let parts: Vec<(&str, String)> =
         running.parts.iter().map(|(part, digest)| (part.name(), digest.to_string())).collect();
+    let binding = Some(running.policy.identity.workflow_binding.as_str()).filter(|binding| !binding.is_empty());
     let mut out = Out::lock();
     if args.form.json {
         let parts: serde_json::Map<_, _> =
             parts.iter().map(|(part, digest)| ((*part).to_owned(), json!(digest))).collect();
         let roles: Vec<&str> = authorized(&running.policy).collect();
-        let binding = Some(running.policy.identity.workflow_binding.as_str()).filter(|binding| !binding.is_empty());
         out.line(
             &json!({"agentChecksum": running.checksum, "parts": parts, "authorizedRoles": roles, "pinned": running.manifest.identity().agent_checksum,
                     "workflowBinding": binding, "key": key.map(|key| key.to_string())})
@@ -205,6 +205,7 @@ fn show(args: &IdentityShowArgs) -> Result<Exit, Problem> {
             out.line(&format!("  {part:<15} {digest}"))?;
         }
         out.line(&format!("authorized_roles  {}", running.policy.identity.authorized_roles.as_str()))?;
+        out.line(&format!("workflow_binding  {}", binding.unwrap_or("none: each session is bound to its own id")))?;
         let key = key.map_or_else(|| "none yet; `tripwire identity sign` makes one".to_owned(), |key| key.to_string());
         out.line(&format!("key               {key}"))?;
     }

@@ -1,16 +1,18 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
+mod purge;
+
 use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use crate::workspace::{self, Where};
 use clap::Args;
+use purge::Purge;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::install::status_line::{self, StatusLine};
 use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope, StatusLineWish};
 use tripwire_clients::{Client, Homes};
@@ -43,6 +45,10 @@ pub(crate) struct InitArgs {
     /// Take the hooks out again.
     #[arg(long)]
     remove: bool,
+    /// With `--remove`: also delete what tripwire wrote, in every workspace where you used it (with `--project` in this one):
+    /// journals, reports, policies, your key and your settings. Shown first; refused while a session runs.
+    #[arg(long, requires = "remove")]
+    purge: bool,
     /// Also show tripwire's line in Claude Code's status bar; one of your own stays.
     #[arg(long, conflicts_with = "remove")]
     statusline: bool,
@@ -69,14 +75,19 @@ impl Explain for NoClientError {
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     let mut plan = Plan::of(args)?;
     plan.offer_status_line(args);
-    let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new() };
+    let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new(), purged: Vec::new() };
     let planned = plan.planned()?;
+    let left = if args.remove { plan.purge_plan(args)? } else { Purge::default() };
+    let purge = if args.purge { &left } else { &Purge::default() };
     for (client, change) in &planned.changes {
         said.tell(*client, change, args);
     }
     let exit = if args.remove && !planned.notes.is_empty() { Exit::NotKept } else { Exit::Done };
-    let is_nothing = planned.changes.iter().all(|(_, change)| change.is_nothing());
-    if is_nothing {
+    purge.lines().iter().for_each(|line| said.line(line));
+    said.purges(purge, args);
+    let has_hooks = planned.changes.iter().any(|(_, change)| !change.is_nothing());
+    let is_nothing = !has_hooks && purge.is_nothing();
+    if !has_hooks {
         said.line(if args.remove { "nothing to remove: no hooks of tripwire are there" } else { "nothing to do" });
     }
     if args.print {
@@ -93,12 +104,20 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
             said.wrote(*client, change);
         }
         plan.forget_mode(&mut said)?;
+        purge.carry_out()?;
+        purge.lines().iter().for_each(|line| said.line(&line.replacen("delete ", "deleted", 1)));
+    }
+    if !args.purge {
+        left.left(args.project).iter().for_each(|line| said.line(line));
     }
     planned.notes.iter().for_each(|note| said.line(note));
     if planned.notes.is_empty() {
         plan.check_trust(&mut said)?;
     }
-    plan.clients.iter().filter(|_| !args.remove).for_each(|client| said.limits_of_hooks(*client));
+    if !args.remove {
+        let limits = plan.clients.iter().filter_map(|client| client.limit_of_hooks());
+        limits.for_each(|limit| said.line(&format!("note        {limit}")));
+    }
     plan.say_mode(&mut said)?;
     said.print(exit)
 }
@@ -209,6 +228,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// What tripwire wrote where the hooks are taken out.
+    fn purge_plan(&self, args: &InitArgs) -> Result<Purge, Problem> {
+        match Purge::plan(self.workspace.as_ref()) {
+            // Whoever only takes the hooks out is not asked about what runs.
+            Err(_) if !args.purge => Ok(Purge::default()),
+            planned => planned,
+        }
+    }
+
     /// Whether a client trusts the hooks is for the client to say.
     fn check_trust(&self, said: &mut InitReport) -> Result<(), Problem> {
         if self.remove {
@@ -266,6 +294,7 @@ struct InitReport {
     form: Form,
     lines: Vec<String>,
     changes: Vec<Value>,
+    purged: Vec<Value>,
 }
 
 impl InitReport {
@@ -297,17 +326,11 @@ impl InitReport {
         }
     }
 
-    /// What hooks alone cannot do in this client.
-    fn limits_of_hooks(&mut self, client: Client) {
-        match client.adapter().hooks.turn_end {
-            TurnEnd::ByAnswer => {}
-            TurnEnd::ByEndingTheClient => self.line(&format!(
-                "note        no hook of {} can end a turn: a stopped session is refused call by call while its model is \
-                 asked on, and in a pause each call waits about a minute before that; `tripwire run {}` ends and holds it",
-                client.adapter().title,
-                client.name()
-            )),
-        }
+    /// The folders that are to be deleted.
+    fn purges(&mut self, purge: &Purge, args: &InitArgs) {
+        let deleted = args.yes && !args.print;
+        let folder = |path: &Path| json!({ "folder": path, "deleted": deleted });
+        self.purged = purge.paths().into_iter().map(folder).collect();
     }
 
     fn wrote(&mut self, client: Client, change: &Change) {
@@ -324,7 +347,7 @@ impl InitReport {
     fn print(&self, exit: Exit) -> Result<Exit, Problem> {
         let mut out = Out::lock();
         if self.form.json {
-            out.line(&json!({ "changes": self.changes, "said": self.lines }).to_string())?;
+            out.line(&json!({ "changes": self.changes, "purge": self.purged, "said": self.lines }).to_string())?;
         } else {
             for line in &self.lines {
                 out.line(line)?;

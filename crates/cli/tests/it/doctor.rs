@@ -231,4 +231,27 @@ fn a_client_that_does_nothing_proves_nothing() {
         assert_eq!(check(id).unwrap()["status"], "broken", "{report}");
     }
     assert_eq!(check("gemini.live").unwrap()["status"], "off", "{report}");
+    assert_eq!(check("claude.live-hooks").unwrap()["summary"], "not sent: no hooks are installed", "{report}");
+}
+
+#[test]
+fn live_sends_nothing_through_installed_hooks_that_are_not_sound() {
+    let fixture = DoctorFixture::new();
+    fs::remove_file(fixture.path("bin/gemini")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", fixture.path("bin").display());
+    let run = |words: &[&str]| fixture.command(words).env("PATH", &path).output().unwrap();
+    assert!(run(&["init", "--client", "claude", "--yes"]).status.success());
+    let live = || {
+        let report: Value = serde_json::from_slice(&run(&["doctor", "--live", "--json"]).stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().clone();
+        move |id: &str| checks.iter().find(|check| check["id"] == id).cloned().unwrap_or_default()
+    };
+    let check = live();
+    assert_eq!(check("claude.live-hooks.shell")["status"], "broken", "the fake client does nothing at all");
+    let settings = fixture.path("home/.claude/settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace("PreToolUse", "NoSuchEvent")).unwrap();
+    let check = live();
+    assert_eq!(check("claude.live-hooks")["summary"], "not sent: see `claude.hooks.user`");
+    assert_eq!(check("claude.hooks.user")["status"], "broken");
 }

@@ -148,10 +148,53 @@ fn whoever_removes_all_hooks_begins_anew_with_watching() {
 }
 
 #[test]
+fn remove_says_what_is_left_and_purge_deletes_it_after_it_was_shown() {
+    let person = Person::new().with_client("claude");
+    person.done(&["init", "--yes"]);
+    person.hook("true");
+    let geometry = person.work().join(".geometry");
+    assert!(geometry.is_dir());
+    let told = person.done(&["init", "--remove", "--yes"]);
+    assert!(told.contains("left") && told.contains("--purge"), "{told}");
+    assert!(geometry.is_dir() && person.home(".local/state/tripwire").is_dir(), "nothing is deleted without the word");
+    for words in [&["init", "--remove", "--purge"][..], &["init", "--remove", "--purge", "--print", "--yes"]] {
+        let output = person.run(words);
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.contains(&format!("delete      `{}`", geometry.display())), "{told}");
+        assert!(geometry.is_dir(), "{words:?}: only shown");
+    }
+    let own = person.work().join("mine.txt");
+    fs::write(&own, "mine").unwrap();
+    let told = person.done(&["init", "--remove", "--purge", "--yes"]);
+    assert!(told.contains("deleted") && told.contains("1 session "), "{told}");
+    assert!(!geometry.exists() && !person.home(".local/state/tripwire").exists() && own.exists());
+    assert!(person.done(&["init", "--remove", "--purge", "--yes"]).contains("nothing to remove"));
+    assert_eq!(person.run(&["init", "--purge"]).status.code(), Some(2), "it belongs to --remove");
+}
+
+#[test]
+fn purge_of_a_project_leaves_other_workspaces_and_a_link_alone() {
+    let person = Person::new().with_client("claude");
+    person.done(&["init", "--project", "--yes"]);
+    person.hook("true");
+    let other = person.work().join("../other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    person.done(&["init", "--project", "--yes", "--workspace", other.to_str().unwrap()]);
+    person.done(&["init", "--remove", "--purge", "--project", "--yes"]);
+    assert!(!person.work().join(".geometry").exists() && other.join(".geometry").is_dir());
+    assert!(person.home(".local/state/tripwire").is_dir(), "the person's own state is not the project's");
+}
+
+#[test]
 fn what_hooks_alone_cannot_do_is_told() {
     let person = Person::new();
     let told = person.done(&["init", "--client", "codex", "--yes"]);
     assert!(told.contains("can end a turn") && told.contains("`tripwire run codex`"), "{told}");
+    let doctor = String::from_utf8(person.run(&["doctor"]).stdout).unwrap();
+    let limit =
+        doctor.lines().find(|line| line.starts_with("codex.hooks.user.limit")).unwrap_or_else(|| panic!("{doctor}"));
+    assert!(limit.contains(" off ") && limit.contains("can end a turn"), "{limit}");
+    assert!(!doctor.contains("claude.hooks.user.limit"), "{doctor}");
     assert!(!person.done(&["init", "--client", "claude", "--yes"]).contains("end a turn"));
     assert!(!person.done(&["init", "--remove", "--yes"]).contains("end a turn"));
 }

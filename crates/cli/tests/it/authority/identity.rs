@@ -114,3 +114,17 @@ fn ident_1_a_push_to_a_protected_branch_needs_the_checksum_and_the_role() {
     let denied = push(&unsigned, "a", "developer");
     assert!(denied.out.contains("deny") && denied.out.contains("gold-standard"), "{}", denied.out);
 }
+
+#[test]
+fn ident_1_a_session_of_another_workflow_does_nothing_critical() {
+    let place = signed();
+    assert_eq!(push(&place, "a", "developer").out, "", "no workflow is named: each session is bound to its own id");
+    let manifest = fs::read_to_string(place.geometry("MANIFEST.yaml")).unwrap();
+    place.manifest(&manifest.replace("workflow_binding: null", "workflow_binding: \"release-7\""));
+    place.run(&["identity", "show"]).ended(0).says("workflow_binding  release-7");
+    let old = push(&place, "a", "developer");
+    assert!(old.out.contains("deny") && old.out.contains("workflow_binding"), "{}", old.out);
+    assert_eq!(push(&place, "b", "developer").out, "", "a session that is begun now belongs to it");
+    place.manifest(&manifest);
+    assert_eq!(push(&place, "b", "developer").out, "", "none is named again");
+}

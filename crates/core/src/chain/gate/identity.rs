@@ -13,6 +13,9 @@ pub(crate) fn check(authority: &Authority) -> Result<(), EnforcementError> {
             ("a gold-standard list that `tripwire identity verify` accepts", Remedy::Trust)
         }
         Some(IdentityFact::RoleNotAuthorized) => ("a role among `identity.authorized_roles`", Remedy::Authorize),
+        Some(IdentityFact::OtherWorkflow) => {
+            ("a session of the workflow in `identity.workflow_binding`", Remedy::Begin)
+        }
     };
     Err(EnforcementError::PermissionDenied(PermissionDeniedError {
         permission: Label::cut(missing),
@@ -32,7 +35,12 @@ mod tests {
 
     #[test]
     fn ident_1_an_unknown_checksum_or_role_is_refused() {
-        for fact in [IdentityFact::UnknownChecksum, IdentityFact::ListUnsigned, IdentityFact::RoleNotAuthorized] {
+        for fact in [
+            IdentityFact::UnknownChecksum,
+            IdentityFact::ListUnsigned,
+            IdentityFact::RoleNotAuthorized,
+            IdentityFact::OtherWorkflow,
+        ] {
             assert!(check(&authority(Some(fact))).is_err(), "{fact:?}");
         }
     }

@@ -104,7 +104,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "IDENT-1",
         title: "Identity for critical operations",
         what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \
-               gold-standard list and an authorized role. An unsigned or damaged list trusts no one.",
+               gold-standard list and an authorized role, in a session of the workflow that the manifest names, if it names \
+               one. An unsigned or damaged list trusts no one.",
         threshold: "Any critical operation.",
         settings: &[
             "identity.authorized_roles",
