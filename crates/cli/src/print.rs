@@ -125,21 +125,38 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Standard output, buffered, with its errors turned into problems.
 #[derive(Debug)]
-pub(crate) struct Out(io::BufWriter<io::StdoutLock<'static>>);
+pub(crate) struct Out {
+    writer: io::BufWriter<io::StdoutLock<'static>>,
+    /// How wide a person's terminal is.
+    columns: Option<usize>,
+}
 
 impl Out {
     /// Locks standard output.
     pub(crate) fn lock() -> Self {
-        Self(io::BufWriter::with_capacity(64 * 1_024, io::stdout().lock()))
+        let writer = io::BufWriter::with_capacity(64 * 1_024, io::stdout().lock());
+        Self { writer, columns: terminal::columns_of_output() }
+    }
+
+    /// Writes text for a person: its lines are broken between words where the terminal is too narrow, below their labels.
+    pub(crate) fn prose(&mut self, text: &str) -> Result<(), Problem> {
+        let text = harmless(text);
+        let Some(columns) = self.columns else { return self.line(&text) };
+        for line in text.split('\n') {
+            for part in terminal::hang(line, columns, terminal::label_of(line)) {
+                self.line(&part)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes one line.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Problem> {
-        self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).map_err(Problem::Output)
+        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.write_all(b"\n")).map_err(Problem::Output)
     }
 
     /// Makes sure that everything is written.
     pub(crate) fn flush(&mut self) -> Result<(), Problem> {
-        self.0.flush().map_err(Problem::Output)
+        self.writer.flush().map_err(Problem::Output)
     }
 }

@@ -72,6 +72,17 @@ pub(crate) fn hang(line: &str, columns: usize, label: usize) -> Vec<String> {
     lines
 }
 
+/// Where the text of a line begins: behind the last gap of two blanks or more in its first columns.
+pub(crate) fn label_of(line: &str) -> usize {
+    let first: Vec<char> = line.chars().take(LABELS_WITHIN).collect();
+    let is_blank = |at: usize| first.get(at) == Some(&' ');
+    let begins = |at: &usize| !is_blank(*at) && at.checked_sub(2).is_some_and(|gap| is_blank(gap) && is_blank(gap + 1));
+    (0..first.len()).rev().find(begins).unwrap_or(0)
+}
+
+/// Columns in which the labels of a line end.
+const LABELS_WITHIN: usize = 32;
+
 /// Lines for a person, hanging below their labels where the terminal is too narrow for them.
 pub(crate) fn fit(lines: Vec<String>, columns: Option<usize>) -> Vec<String> {
     match columns {
@@ -180,5 +191,19 @@ mod tests {
         assert_eq!(hang(path, 30, 12).last().unwrap().trim(), "and more");
         assert!(hang(path, 30, 12)[0].ends_with("/at/all"), "a path is not broken");
         assert_eq!(fit(vec![path.to_owned()], None), [path], "nobody's terminal, nothing broken");
+    }
+
+    #[test]
+    fn the_text_of_a_line_begins_behind_its_labels() {
+        for (line, label) in [
+            ("decision   refused: held", 11),
+            ("claude.hooks.user    ok      `a` calls  this", 29),
+            ("    indented text", 4),
+            ("plain words", 0),
+            ("", 0),
+            ("no label in the first thirty-two columns,  but later", 0),
+        ] {
+            assert_eq!(label_of(line), label, "{line}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::history::Pairs;
 use crate::notify;
 use crate::person::{self, Reason};
 use crate::print::Out;
@@ -79,13 +80,31 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
         _ => return Err(AllowError::AmbiguousCode { code }.into()),
     }
     let mut out = Out::lock();
-    let text = format!("the command with the code `{code}` may pass once within 24 hours; journaled in {session}");
-    out.line(&match args.json {
-        true => json!({"verb": "allow", "code": code, "session": session.to_string(), "hours": 24}).to_string(),
-        false => text,
-    })?;
+    let reason = reason_of(&driver, &code)?;
+    if args.json {
+        let allowed =
+            json!({"verb": "allow", "code": code, "session": session.to_string(), "hours": 24, "reason": reason});
+        out.line(&allowed.to_string())?;
+    } else {
+        out.prose(&format!("the command with the code `{code}` may pass once within 24 hours: {reason}"))?;
+        out.prose(&format!("journaled in {session}"))?;
+    }
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// What the command with this code would do, by the decision that held it.
+fn reason_of(driver: &Driver, code: &str) -> Result<String, Problem> {
+    let mut pairs = Pairs::new(driver.journal());
+    let mut found = String::new();
+    while let Some(pair) = pairs.next_pair()? {
+        let safety = pair.decision.as_ref().map(|decided| &decided.parts.safety);
+        let reason = safety.and_then(|safety| safety.reason.split_once(&format!("{code}; ")));
+        if let Some((_, reason)) = reason {
+            found = reason.to_owned();
+        }
+    }
+    Ok(found)
 }
 
 /// How many held commands have this code.

@@ -421,10 +421,10 @@ impl ControlReport {
             out.line(&object.to_string())?;
         } else {
             for line in &self.lines {
-                out.line(line)?;
+                out.prose(line)?;
             }
             if let Some(next) = &self.next {
-                out.line(&format!("next: `{next}`"))?;
+                out.prose(&format!("next: `{next}`"))?;
             }
         }
         out.flush()

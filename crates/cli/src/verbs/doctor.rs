@@ -120,19 +120,19 @@ fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
     } else {
         for promise in promises {
             let CheckResult { id, state, proof, fix } = promise;
-            out.line(&print::harmless(&format!("{id:<20} {:<7} {proof}", state.word())))?;
+            out.prose(&format!("{id:<20} {:<7} {proof}", state.word()))?;
             if !fix.is_empty() {
-                out.line(&print::harmless(&format!("{:28} -> {fix}", "")))?;
+                out.prose(&format!("{:28} -> {fix}", ""))?;
             }
         }
-        out.line(&match (broken, guarded) {
+        out.prose(&match (broken, guarded) {
             (0, true) => "every check passed".to_owned(),
             (0, false) => "nothing failed, but no hooks are installed".to_owned(),
             (1, _) => "1 check failed".to_owned(),
             (more, _) => format!("{more} checks failed"),
         })?;
         if !guarded {
-            out.line(NOT_GUARDED)?;
+            out.prose(NOT_GUARDED)?;
         }
     }
     out.flush()?;

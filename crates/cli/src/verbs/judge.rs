@@ -65,9 +65,9 @@ fn tell(verdict: &Verdict, out: &mut Out) -> Result<(), Problem> {
         Answer::Pass => "pass".to_owned(),
         Answer::Hold => format!("hold [{}]", verdict.rule.map_or("", |rule| rule.name())),
     };
-    out.line(&print::harmless(&format!("{word}: {}", verdict.reason)))?;
+    out.prose(&format!("{word}: {}", verdict.reason))?;
     if let Some(effect) = &verdict.effect {
-        out.line(&print::harmless(&format!("  would hit: {}", effect.line())))?;
+        out.prose(&format!("  would hit: {}", effect.line()))?;
     }
     for segment in verdict.segments.iter().filter(|_| verdict.segments.len() > 1) {
         let mark = match segment.verdict {
@@ -75,7 +75,7 @@ fn tell(verdict: &Verdict, out: &mut Out) -> Result<(), Problem> {
             Answer::Hold => "hold",
         };
         let first = segment.command.lines().next().unwrap_or_default();
-        out.line(&print::harmless(&format!("  {mark}  {first}")))?;
+        out.prose(&format!("  {mark}  {first}"))?;
     }
     Ok(())
 }

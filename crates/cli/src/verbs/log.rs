@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
 use crate::moment::moment;
-use crate::print::{self, Form, Out};
+use crate::print::{Form, Out};
 use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -79,7 +79,10 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
             if is_wanted(args, since, &pair) {
-                out.line(&if args.form.json { as_json(&pair)? } else { print::harmless(&in_words(&pair)) })?;
+                match args.form.json {
+                    true => out.line(&as_json(&pair)?)?,
+                    false => out.prose(&in_words(&pair))?,
+                }
             }
         }
         at = (pairs.place, pairs.number());

@@ -12,11 +12,13 @@ use crate::print::terminal;
 use crate::workspace::{self, Where};
 use clap::Args;
 use notes::KeptNotes;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tripwire_core::explain::Explain;
 use tripwire_fs::file;
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
@@ -104,7 +106,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
+/// Options of ours that no client has: behind the client's name they would bind nobody.
+const OWN_OPTIONS: [&str; 6] = ["--budget", "--max-runtime", "--until", "--verify", "--engine-fallback", "--report"];
+
+/// An option of ours among the client's words.
+#[derive(Debug, thiserror::Error)]
+#[error("`{option}` stands behind the client's name, where it would be the client's and bind nobody")]
+struct MisplacedOptionError {
+    option: String,
+    client: String,
+}
+
+impl Explain for MisplacedOptionError {
+    fn hint(&self) -> Cow<'_, str> {
+        format!("put it first: `tripwire run {} … {} …`", self.option, self.client).into()
+    }
+}
+
+fn check_order(args: &RunArgs) -> Result<(), MisplacedOptionError> {
+    let mut words = args.command.iter().map(|word| word.to_string_lossy());
+    let client = words.next().unwrap_or_default().into_owned();
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    match words.map(|word| name(&word)).find(|word| OWN_OPTIONS.contains(&word.as_str())) {
+        Some(option) => Err(MisplacedOptionError { option, client }),
+        None => Ok(()),
+    }
+}
+
 fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
+    check_order(args)?;
     let settings = settings(args)?;
     let workspace = args.place.open()?;
     let setup = |what| move |error| Problem::from(RunError::Setup { what, error });

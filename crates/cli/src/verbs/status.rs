@@ -287,6 +287,10 @@ impl<'a> Status<'a> {
             StatePlace::InStateHome => " (the workspace is not writable)",
         };
         lines.push(format!("state       {}{place}", self.workspace.layout().folder().display()));
+        // First what a person has to act on.
+        lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
+        lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
+        lines.extend(self.answered.iter().map(|line| format!("answered    {line}")));
         match &self.session {
             None => lines.push("session     none".to_owned()),
             Some(driver) => lines.extend(about(driver, self.ended.as_ref())),
@@ -301,9 +305,6 @@ impl<'a> Status<'a> {
             let spent = money::dollars(other.spent.get());
             format!("also        {id} ({client}): {state}, last activity {} ago, {spent}", other.age())
         }));
-        lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
-        lines.extend(self.answered.iter().map(|line| format!("answered    {line}")));
-        lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.push(format!("guard       {}", self.guard));
         let lines = terminal::fit(lines, terminal::columns_of_output());
         lines.iter().map(|line| toned(line)).collect::<Vec<_>>().join("\n")

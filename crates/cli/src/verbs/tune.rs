@@ -218,7 +218,7 @@ impl Tuning<'_> {
             );
         }
         for line in terminal::fit(lines, terminal::columns_of_output()) {
-            out.line(&print::harmless(&line))?;
+            out.prose(&line)?;
         }
         out.flush()?;
         if !asks || offers.is_empty() {
@@ -284,7 +284,7 @@ impl Tuning<'_> {
             ));
         }
         for line in terminal::fit(lines, terminal::columns_of_output()) {
-            out.line(&print::harmless(&line))?;
+            out.prose(&line)?;
         }
         out.flush()?;
         Ok(Exit::Done)

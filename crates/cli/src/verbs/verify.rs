@@ -249,20 +249,20 @@ fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Pr
     }
     let Report { session, records, last_hash, .. } = report;
     match (report.first_bad_index, problem) {
-        (Some(index), _) => out.line(&format!(
+        (Some(index), _) => out.prose(&format!(
             "{session}: DAMAGED at record {index}: {}; the {} before {}",
             report.cause.as_deref().unwrap_or("it does not verify"),
             counted(*records, "record"),
             agreeing(*records, "verifies", "verify")
         ))?,
-        (None, Some(problem)) => out.line(&format!("{session}: {}, but {problem}", verifying(*records)))?,
-        (None, None) => out.line(&format!("{session}: {}, the last is {last_hash}", verifying(*records)))?,
+        (None, Some(problem)) => out.prose(&format!("{session}: {}, but {problem}", verifying(*records)))?,
+        (None, None) => out.prose(&format!("{session}: {}, the last is {last_hash}", verifying(*records)))?,
     }
     if report.torn_bytes > 0 {
         let torn = counted(report.torn_bytes, "byte");
-        out.line(&format!("  {torn} of an unfinished write at the end; the next step cuts them"))?;
+        out.prose(&format!("  {torn} of an unfinished write at the end; the next step cuts them"))?;
     }
-    out.line(&format!("  {}", signatures(report, *key)))
+    out.prose(&format!("  {}", signatures(report, *key)))
 }
 
 fn signatures(report: &Report, key: KeyFrom) -> String {

@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{self, Pair, Pairs};
 use crate::policy::in_force;
-use crate::print::{self, Out};
+use crate::print::Out;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
@@ -56,7 +56,10 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     let hash = history::head(journal)?.policy_hash.to_string();
     let answer = Answer { pair, evidence, hash, policy: driver.policy(), session: session.as_str() };
     let mut out = Out::lock();
-    out.line(&if args.json { answer.as_json()? } else { print::harmless(&answer.in_words()) })?;
+    match args.json {
+        true => out.line(&answer.as_json()?)?,
+        false => out.prose(&answer.in_words())?,
+    }
     out.flush()?;
     Ok(Exit::Done)
 }

@@ -1,5 +1,6 @@
 //! The sums of a scan: how many sessions would have been stopped, and what that would have saved.
 
+use crate::print::money;
 use serde_json::{Value, json};
 use tripwire_clients::past::{Judged, PastSession};
 use tripwire_core::counted::{agreeing, counted};
@@ -98,8 +99,7 @@ pub(super) fn amount(price: Price) -> Value {
 
 /// Money as people write it, to the cent, rounded up: an estimate that is too low does not help.
 pub(super) fn dollars(price: Price) -> String {
-    let cents = price.micro_usd.get().div_ceil(10_000);
-    format!("${}.{:02}", cents / 100, cents % 100)
+    money::dollars(price.micro_usd.get())
 }
 
 fn spending(price: Price) -> String {

@@ -18,6 +18,24 @@ fn a_program_that_is_no_client_is_refused_with_the_names_of_the_clients() {
     no_session(&fixture);
 }
 
+/// The client would not know it, or ignore it: then a limit that a person believes in binds nobody.
+#[test]
+fn a_limit_behind_the_clients_name_is_refused_and_begins_nothing() {
+    let fixture = RunFixture::new("");
+    for words in [
+        &["run", "claude", "--budget", "1usd", "-p", "x"][..],
+        &["run", "claude", "-p", "x", "--max-runtime=5m"],
+        &["run", "--", "claude", "--verify", "make"],
+    ] {
+        let (code, said) = output(fixture.verb(words));
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains("behind the client's name") && said.contains("put it first"), "{said}");
+    }
+    no_session(&fixture);
+    let (code, said) = output(fixture.verb(&["run", "--", "no/such/claude", "--json", "--profile", "x", "budget"]));
+    assert!(code == Some(2) && said.contains("is not found"), "the client's own words pass: {said}");
+}
+
 #[test]
 fn wrong_usage_is_refused() {
     let fixture = RunFixture::new("");
