@@ -134,6 +134,22 @@ fn loop_1_a_persons_next_prompt_goes_on_after_a_loop_and_says_so_in_the_journal(
 }
 
 #[test]
+fn log_3_a_loop_that_ends_a_clients_turn_leaves_its_frozen_replay_and_one_that_works_has_none_yet() {
+    for words in ALL {
+        let mut client = Client::new(words, "");
+        client.prompt();
+        client.shell("ls src", "b\n");
+        let replays = || fs::read_dir(client.hooks.geometry("replays")).map_or(0, Iterator::count);
+        assert_eq!(replays(), 0, "{}", words.client);
+        client.loops();
+        let replays = || fs::read_dir(client.hooks.geometry("replays")).map_or(0, Iterator::count);
+        assert_eq!(replays(), 1, "{}", words.client);
+        let (code, told) = client.tripwire(&["replay"]);
+        assert!(code == 0 && told.contains("equal"), "{}: {told}", words.client);
+    }
+}
+
+#[test]
 fn gate_4_a_suspended_client_goes_on_after_resume() {
     let mut client = Client::new(&CLAUDE, "health:\n  soft_suspend_threshold: 0.75\n");
     client.prompt();

@@ -36,6 +36,18 @@ fn the_report_as_json_is_all_that_standard_error_holds() {
 }
 
 #[test]
+fn the_clients_own_command_to_go_on_is_told_where_its_conversation_is_known() {
+    let fixture = RunFixture::new("session=conversation-7; begin; tool ls; finish");
+    let ran = fixture.run(&[]);
+    ran.ended(0);
+    assert_eq!(ran.report["client_resume"], "tripwire run -- claude --resume conversation-7");
+    let silent = RunFixture::new("exit 1");
+    let ran = silent.run(&[]);
+    ran.ended(3);
+    assert!(ran.report["client_resume"].is_null(), "{}", ran.report);
+}
+
+#[test]
 fn log_3_a_run_that_is_held_leaves_its_frozen_replay() {
     let fixture = RunFixture::new("begin; for n in 1 2 3 4 5 6 7 8; do tool 'echo a'; tool 'echo b'; done; finish");
     fixture.run(&[]).ended(7);
