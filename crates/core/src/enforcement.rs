@@ -297,6 +297,17 @@ mod tests {
     use crate::units::RunMillis;
 
     #[test]
+    fn gate_8_a_limit_of_agents_names_the_setting_that_raises_it() {
+        for (error, setting) in [
+            (AgentLimitError::Depth(Count::new(3)), "limits.max_agent_depth"),
+            (AgentLimitError::Total(Count::new(3)), "limits.max_agents"),
+        ] {
+            assert_eq!(error.setting(), setting);
+            assert!(alloc::format!("{error}").contains(setting), "{error}");
+        }
+    }
+
+    #[test]
     fn gate_6_every_error_explains_itself_with_rule_and_fix() {
         let denied = PermissionDeniedError {
             permission: Label::cut("can_edit_source"),

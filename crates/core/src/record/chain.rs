@@ -266,6 +266,9 @@ mod tests {
         let text = Digest::of(b"abc").to_string();
         assert!(text.to_uppercase().parse::<Digest>().is_err());
         assert!(text.get(1..).unwrap().parse::<Digest>().is_err());
+        for wrong in ["g0", "0g", "gg"] {
+            assert!(format!("{wrong}{}", text.get(2..).unwrap()).parse::<Digest>().is_err(), "{wrong}");
+        }
         assert!(format!("{text}0").parse::<Digest>().is_err());
         assert!(text.replace('b', "g").parse::<Digest>().is_err());
         let json = serde_json::to_string(&Digest::of(b"abc")).unwrap();
