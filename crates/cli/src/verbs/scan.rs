@@ -1,5 +1,6 @@
 //! `tripwire scan`: what the policy would have done with past runs.
 
+mod secrets;
 mod sums;
 mod transcripts;
 
@@ -11,6 +12,7 @@ use crate::policy::PolicyArgs;
 use crate::print::{self, Form, Out};
 use crate::workspace;
 use clap::Args;
+use secrets::SecretSearch;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -45,6 +47,11 @@ pub(crate) struct ScanArgs {
     /// One session, by its id or the beginning of it: everything that would have fired, call by call.
     #[arg(long, value_name = "ID", conflicts_with = "traces")]
     session: Option<String>,
+    /// Look for keys and passwords instead, in these transcripts and in the records of every workspace in which tripwire was
+    /// used (with `--project`, in the records of that one): prints place and kind, never the value. Ends with 1 if there are
+    /// any.
+    #[arg(long, conflicts_with_all = ["traces", "since", "session"])]
+    secrets: bool,
     #[command(flatten)]
     chosen: PolicyArgs,
     /// Write one JSON object per run.
@@ -54,6 +61,11 @@ pub(crate) struct ScanArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
+    if args.secrets {
+        let project = args.project.as_deref().map(|dir| dir.canonicalize().map_err(|error| Problem::open(dir, error)));
+        let clients = args.client.iter().map(|client| client.client()).collect();
+        return secrets::run(&SecretSearch { clients, project: project.transpose()? }, Form { json: args.json });
+    }
     let Some(file) = &args.traces else {
         let workspace = Workspace::locate(Path::new("."), &workspace::places())?;
         let loaded = args.chosen.in_workspace(workspace.layout())?;

@@ -207,3 +207,29 @@ fn the_manifest_of_the_workspace_is_the_policy() {
     person.write("work/.geometry/MANIFEST.yaml", "profile: strict\n");
     assert!(person.lines(&["scan", "--json"])[0]["levels"]["hold"].is_u64());
 }
+
+#[test]
+fn secret_1_old_records_are_searched_for_secrets_and_the_value_is_never_printed() {
+    let person = Person::new();
+    let key = format!("ghp_{}", "a1B2c3D4e5f6".repeat(3));
+    let transcript = "home/.claude/projects/-work/s1.jsonl";
+    person.write(transcript, &healthy());
+    let quiet = person.run(&["scan", "--secrets"]);
+    assert_eq!((quiet.status.code(), text(&quiet.stdout)), (Some(0), "no secrets in 1 file\n".to_owned()));
+    person.write(transcript, &claude(&[format!("pushed with {key}"), "the door code is Kn0wnOnlyByFile".to_owned()]));
+    let found = person.run(&["scan", "--secrets"]);
+    assert_eq!(found.status.code(), Some(1), "{found:?}");
+    assert!(text(&found.stdout).contains("s1.jsonl\n  line      3  github\n1 secret in 1 file: github 1"), "{found:?}");
+    // What the workspace's own file calls a password is one wherever it stands.
+    person.write("work/.env", "DOOR_PASSWORD=Kn0wnOnlyByFile\n");
+    let found = person.run(&["scan", "--secrets", "--json"]);
+    let lines: Vec<Value> = text(&found.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.last().unwrap()["summary"]["kinds"], json!({"github": 1, "known": 1}));
+    for output in [&found, &person.run(&["scan", "--secrets"])] {
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains(&key) && !said.contains("Kn0wnOnlyByFile"), "{said}");
+    }
+    for words in [&["scan", "--secrets", "--traces", "-"][..], &["scan", "--secrets", "--project", "/no/such"]] {
+        assert_eq!(person.run(words).status.code(), Some(2), "{words:?}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Secrets that are known by their values: from the environment and from files such as `.env`.
+
+use crate::assignment::is_stand_in;
+use crate::randomness::is_random;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+/// A secret that is known by its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KnownSecret {
+    /// The name that it is given.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl core::fmt::Debug for KnownSecret {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "KnownSecret({})", self.name)
+    }
+}
+
+/// The shortest value that is looked for: shorter ones are in too many texts.
+const VALUE_BYTES_MIN: usize = 8;
+
+impl KnownSecret {
+    /// A variable and its value, if that is a secret by its name.
+    #[must_use]
+    pub fn of_variable(name: &str, value: &str) -> Option<Self> {
+        let is_secret = is_secret_name(name) && value.len() >= VALUE_BYTES_MIN && !is_harmless(value);
+        is_secret.then(|| Self { name: name.to_string(), value: value.to_string() })
+    }
+}
+
+/// Values that a variable of such a name may have without being a secret: paths, switches, numbers.
+fn is_harmless(value: &str) -> bool {
+    let is_path = value.starts_with(['/', '.', '~']) && !is_random(value.as_bytes());
+    is_path
+        || is_stand_in(value)
+        || value.contains(char::is_whitespace)
+        || value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The secrets in the text of a `.env` file: by their names, and what looks random.
+#[must_use]
+pub fn of_env_file(text: &str) -> Vec<KnownSecret> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
+        let value = value.trim();
+        let value = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| value.strip_prefix(quote)?.split(quote).next())
+            .unwrap_or_else(|| {
+                // An unquoted value ends where a comment begins.
+                value.split(" #").next().unwrap_or(value).trim_end()
+            });
+        let by_name = KnownSecret::of_variable(name.trim(), value);
+        let by_look = || {
+            let is_secret = value.len() >= 16 && is_random(value.as_bytes()) && !is_harmless(value);
+            is_secret.then(|| KnownSecret { name: name.trim().to_string(), value: value.to_string() })
+        };
+        found.extend(by_name.or_else(by_look));
+    }
+    found
+}
+
+/// How plainly a name says that its value is a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameStrength {
+    /// `password`, `client_secret`, `API_KEY`.
+    Strong,
+    /// `token`, `auth`, `credentials`: often, and often something else.
+    Weak,
+}
+
+/// Whether the value of a variable of this name is a secret.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    strength(name).is_some()
+}
+
+pub(crate) fn strength(name: &str) -> Option<NameStrength> {
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    let found = if WEAK.iter().any(|word| plain.ends_with(word)) {
+        let is_strong = STRONG.iter().any(|word| plain.contains(word));
+        Some(if is_strong { NameStrength::Strong } else { NameStrength::Weak })
+    } else {
+        STRONG.iter().any(|word| plain.contains(word)).then_some(NameStrength::Strong)
+    };
+    found.filter(|_| !HARMLESS.iter().any(|word| plain.contains(word)))
+}
+
+/// Names whose values are secret, without their signs.
+const STRONG: [&str; 18] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "signingkey",
+    "encryptionkey",
+    "authtoken",
+    "accesstoken",
+    "refreshtoken",
+    "bearertoken",
+    "bottoken",
+    "apitoken",
+    "personaltoken",
+    "masterkey",
+    "connectionstring",
+];
+/// Names that end so.
+const WEAK: [&str; 8] = ["token", "pwd", "pass", "auth", "authorization", "credential", "credentials", "key"];
+/// Names that hold one of these words and something else: counters, cursors, names, places, public halves.
+const HARMLESS: [&str; 28] = [
+    "tokens",
+    "tokencount",
+    "maxtoken",
+    "nexttoken",
+    "pagetoken",
+    "nextpagetoken",
+    "continuationtoken",
+    "stoptoken",
+    "padtoken",
+    "eostoken",
+    "bostoken",
+    "tokentype",
+    "secretname",
+    "secretref",
+    "secretkeyref",
+    "keyname",
+    "publickey",
+    "primarykey",
+    "foreignkey",
+    "cachekey",
+    "sortkey",
+    "partitionkey",
+    "hotkey",
+    "keypath",
+    "passwordfield",
+    "passwordhash",
+    "tokenizer",
+    "sshaskpass",
+];
