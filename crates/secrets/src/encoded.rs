@@ -1,6 +1,7 @@
 //! Secrets in another spelling: base64, percent signs, JSON escapes. A part that holds one is taken as a whole.
 
-use crate::scan::{SecretSpan, plain};
+use crate::scan::plain;
+use crate::span::SecretSpan;
 use alloc::string::String;
 use alloc::vec::Vec;
 use base64::Engine as _;

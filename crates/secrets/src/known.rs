@@ -1,7 +1,7 @@
 //! Secrets that are known by their values: from the environment and from files such as `.env`.
 
-use crate::assignment::is_stand_in;
 use crate::randomness::is_random;
+use crate::stand_in::is_stand_in;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 

@@ -18,13 +18,15 @@ mod redactor;
 mod scan;
 mod shape;
 mod shapes;
+mod span;
+mod stand_in;
 mod structured;
 mod vault;
 
 pub use known::{KnownSecret, is_secret_name, of_env_file};
 pub use placeholder::{RedactionKey, is_placeholder};
 pub use redactor::{AllowError, Redactor};
-pub use scan::SecretSpan;
 pub use shape::{Letters, Piece, Shape};
 pub use shapes::SHAPES;
+pub use span::SecretSpan;
 pub use vault::{UnresolvedError, Vault};

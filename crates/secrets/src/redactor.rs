@@ -1,8 +1,10 @@
 //! Texts with placeholders in the place of their secrets.
 
+use crate::encoded;
 use crate::known::KnownSecret;
 use crate::placeholder::RedactionKey;
-use crate::scan::{SecretSpan, by_form, in_order};
+use crate::scan::plain;
+use crate::span::{SecretSpan, in_order};
 use crate::vault::Vault;
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -62,7 +64,8 @@ impl Redactor {
     /// The secrets in a text, in order.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<SecretSpan> {
-        let mut found = by_form(text);
+        let mut found = plain(text);
+        found.extend(encoded::spans(text));
         for spelling in self.known.keys() {
             let places = text.match_indices(spelling.as_str());
             found

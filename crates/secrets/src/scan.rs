@@ -1,30 +1,13 @@
-//! All places in a text that look like secrets.
+//! All places in a text that look like secrets as they are written.
 
 use crate::assignment;
-use crate::encoded;
 use crate::placeholder;
 use crate::shapes;
+use crate::span::SecretSpan;
 use crate::structured;
 use alloc::vec::Vec;
-use core::ops::Range;
 
-/// A secret in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretSpan {
-    /// Its bytes.
-    pub range: Range<usize>,
-    /// What it is: who gives such keys out, or how it was found.
-    pub kind: &'static str,
-}
-
-/// The secrets in a text by their form, in order and without overlaps.
-pub(crate) fn by_form(text: &str) -> Vec<SecretSpan> {
-    let mut found = plain(text);
-    found.extend(encoded::spans(text));
-    in_order(found)
-}
-
-/// Without a look into encoded parts.
+/// The secrets in a text by their form, without a look into encoded parts.
 pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -68,17 +51,4 @@ fn key_at(bytes: &[u8], at: usize, begins_word: bool) -> Option<SecretSpan> {
 
 const fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Sorted; of those that overlap the first one is stretched over all of them, so that nothing of them is left.
-pub(crate) fn in_order(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
-    found.sort_by_key(|span| (span.range.start, core::cmp::Reverse(span.range.end)));
-    let mut ordered: Vec<SecretSpan> = Vec::with_capacity(found.len());
-    for span in found {
-        match ordered.last_mut() {
-            Some(last) if span.range.start < last.range.end => last.range.end = last.range.end.max(span.range.end),
-            _ => ordered.push(span),
-        }
-    }
-    ordered
 }

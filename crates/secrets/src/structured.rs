@@ -1,8 +1,8 @@
 //! Keys that stand in a block, a web token, a URL or a header.
 
 use crate::randomness::{is_random, is_varied};
-use crate::scan::SecretSpan;
 use crate::shape::Letters;
+use crate::span::SecretSpan;
 
 /// How a private key begins.
 const PEM_BEGIN: &str = "-----BEGIN ";
@@ -78,7 +78,7 @@ fn url_password(text: &str, at: usize) -> Option<SecretSpan> {
     let run = text.as_bytes().get(start..)?.iter().take_while(|byte| is_part(byte)).count();
     let end = start.checked_add(run)?;
     let password = text.get(start..end)?;
-    let is_value = text.as_bytes().get(end) == Some(&b'@') && !crate::assignment::is_stand_in(password);
+    let is_value = text.as_bytes().get(end) == Some(&b'@') && !crate::stand_in::is_stand_in(password);
     (is_value && !password.is_empty()).then_some(SecretSpan { range: start..end, kind: "url-password" })
 }
 

@@ -106,6 +106,9 @@ fn shown(situation: &Situation, reading: &Reading) -> String {
         let push = push.as_ref().map(|push| format!(" [{} {:?}]", push.remote, push.reaches)).unwrap_or_default();
         parts.push(format!("{}{push}", words.join(" ")));
     }
+    if verdict.effect.is_none() && verdict.rule.is_some() && rule != "delete-elsewhere" {
+        parts.push(format!("because {}", without_figures(&verdict.reason, &folder)));
+    }
     if let Some(effect) = verdict.effect.as_ref().filter(|_| !is_elsewhere) {
         let mut lost: Vec<String> = effect.targets.iter().map(|target| target.path.clone()).collect();
         let names = [&effect.uncommitted, &effect.untracked, &effect.secrets, &effect.repositories];
@@ -122,13 +125,30 @@ fn shown(situation: &Situation, reading: &Reading) -> String {
         lost.extend(effect.branch.iter().map(|branch| format!("branch {branch}")));
         lost.extend(effect.commits.iter().map(|commits| format!("commits {commits}")));
         parts.push(format!("lost: {}", lost.join(", ")));
+        let is_cut = names.iter().any(|names| names.count > names.first.len());
+        if !is_cut && rule != "delete-elsewhere" {
+            parts.push(format!("because {}", without_figures(&verdict.reason, &folder)));
+        }
     }
     let text = parts.join(" | ").replace(&folder, "@").replace(['\n', '\r'], "⏎");
     text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
+/// A reason with `#` for each number and `@` for the situation's folder.
+fn without_figures(reason: &str, folder: &str) -> String {
+    let mut text = String::new();
+    for letter in reason.replace(folder, "@").chars() {
+        match letter.is_ascii_digit() {
+            true if text.ends_with('#') => {}
+            true => text.push('#'),
+            false => text.push(letter),
+        }
+    }
+    text
+}
+
 /// Longest reading that is kept.
-const SHOWN_CHARS_MAX: usize = 400;
+const SHOWN_CHARS_MAX: usize = 600;
 
 #[test]
 fn the_readings_are_those_of_the_tables() {
