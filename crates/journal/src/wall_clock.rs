@@ -134,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn every_day_of_the_calendar_is_read_as_it_is_written() {
+        const DAY_MS: u64 = 86_400_000;
+        // To the end of 2110, which has every kind of leap year in it.
+        for day in 0..51_500 {
+            let stamp = WallClock::from_epoch_ms(day * DAY_MS + day % 86_400 * 1_000);
+            assert_eq!(WallClock::parse(&stamp.to_string()), Some(stamp), "{stamp}");
+        }
+    }
+
+    #[test]
     fn what_is_no_stamp_has_no_time() {
         for text in ["", "now", "2026-02-28", "2026-13-28T15:30:00Z", "2026-02-28T25:30:00Z", "2026-02-28T15:30:00"] {
             assert_eq!(WallClock::parse(text), None, "{text}");

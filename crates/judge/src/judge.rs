@@ -205,6 +205,8 @@ mod tests {
         assert!(form.len() == 7 && form[4] == b'-', "{}", fact.code);
         assert_ne!(fact.digest, judge("/w").fact("rm -rf /usr ").unwrap().digest);
         assert_ne!(fact.digest, judge("/w/x").fact("rm -rf /usr").unwrap().digest);
+        let moved = judge("/w").at("/w/x".into());
+        assert_eq!(moved.fact("rm -rf /usr"), judge("/w/x").fact("rm -rf /usr"), "the judge that goes elsewhere");
         assert_eq!(judge("/w").fact("ls"), None);
     }
 
