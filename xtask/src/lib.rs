@@ -3,4 +3,5 @@
 
 pub mod mutants;
 pub mod reference;
+pub mod robust;
 pub mod tidy;

@@ -1,4 +1,4 @@
-//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`.
+//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::{mutants, reference, tidy};
+use xtask::{mutants, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -37,6 +37,14 @@ enum Chore {
         /// How many mutants
         count: usize,
     },
+    /// Change one thing in every output of traces and of made-up sessions, and count what is still found
+    Robust {
+        /// Traces, one JSON object a line; packed with zstd if the name ends in `.zst`
+        traces: Option<PathBuf>,
+        /// Only this change, by the beginning of its name
+        #[arg(long, value_name = "NAME")]
+        only: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -44,6 +52,7 @@ fn main() -> ExitCode {
         Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
+        Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
         Chore::Mutants { seed, count } => run_mutants(&own_repository(), seed, count),
     };
     outcome.unwrap_or_else(|error| {
@@ -81,6 +90,16 @@ fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> 
     reference::check_page(&tripwire_cli::command(), root)?;
     writeln!(io::stdout().lock(), "{} is what the parser says", reference::PAGE)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_robust(traces: Option<&Path>, only: Option<&str>) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let mut kept = true;
+    robust::run(traces, only, |line, verdict| {
+        kept &= verdict != robust::Verdict::Broken;
+        // A table that nobody reads any more is no reason to stop counting.
+        let _unheard = writeln!(io::stdout().lock(), "{line}");
+    })?;
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run_mutants(root: &Path, seed: u64, count: usize) -> Result<ExitCode, Box<dyn std::error::Error>> {

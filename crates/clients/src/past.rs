@@ -163,7 +163,7 @@ impl PastSession {
     }
 
     fn trace(&self) -> serde_json::Value {
-        let events: Vec<_> = self.calls.iter().map(PastCall::event).collect();
+        let events: Vec<_> = self.calls.iter().map(|call| call.event(self.client)).collect();
         json!({ "trace_id": self.session, "events": events })
     }
 

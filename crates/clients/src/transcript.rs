@@ -177,8 +177,17 @@ impl RawResult<'_> {
 pub struct ToolOutput {
     /// As text.
     pub text: String,
-    /// Whether it failed; none if nothing says so.
+    /// Whether it failed; none if nothing but the exit code says so.
     pub failed: Option<bool>,
+    /// The exit code of a command, where the client tells it.
+    pub exit_code: Option<i32>,
+}
+
+impl ToolOutput {
+    /// What a call gave, without an exit code.
+    pub(crate) const fn new(text: String, failed: Option<bool>) -> Self {
+        Self { text, failed, exit_code: None }
+    }
 }
 
 /// What became of a call.

@@ -32,6 +32,39 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The arguments without those that do not change what the tool does; all of them, if nothing else is there.
+    pub(super) fn without(self, idle: &[&str]) -> Self {
+        match self {
+            Self::Json(Json::Object(mut fields)) if fields.iter().any(|(name, _)| !idle.contains(&name.as_str())) => {
+                fields.retain(|(name, _)| !idle.contains(&name.as_str()));
+                Self::Json(Json::Object(fields))
+            }
+            Self::Json(_) | Self::Plain(_) => self,
+        }
+    }
+
+    /// Makes one blank of each run of them in a command line of one line, outside quotes.
+    pub(super) fn squeeze_command(&mut self) {
+        match self {
+            Self::Json(Json::Object(fields)) => {
+                for (name, value) in fields.iter_mut() {
+                    if let Json::Text(text) = value
+                        && COMMAND_NAMES.contains(&name.as_str())
+                        && let Some(squeezed) = squeezed(text)
+                    {
+                        *text = squeezed;
+                    }
+                }
+            }
+            Self::Plain(text) => {
+                if let Some(squeezed) = squeezed(text) {
+                    *text = Cow::Owned(squeezed);
+                }
+            }
+            Self::Json(Json::Bare(_) | Json::Text(_) | Json::List(_)) => {}
+        }
+    }
+
     /// The canonical text: sorted keys, volatile parts stripped, everything else kept.
     pub(super) fn canonical(&self) -> String {
         match self {
@@ -76,12 +109,10 @@ impl<'a> Arguments<'a> {
 
     /// The command line of a shell call, out of the wrapper (`bash -lc …`) in which a list may hold it.
     pub(super) fn command(&self) -> Option<Cow<'_, str>> {
-        /// Under these names clients hand over a command line.
-        const NAMES: [&str; 7] = ["command", "cmd", "commands", "script", "input", "code", "CommandLine"];
         if let Self::Json(Json::List(items)) = self {
             return list_command(items).map(Cow::Owned);
         }
-        self.field(&NAMES).or_else(|| self.plain().map(Cow::Borrowed))
+        self.field(&COMMAND_NAMES).or_else(|| self.plain().map(Cow::Borrowed))
     }
 
     /// The path a call aims at.
@@ -113,6 +144,38 @@ impl<'a> Arguments<'a> {
             .or_else(|| self.plain().map(Cow::Borrowed))?;
         patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
     }
+}
+
+/// Under these names clients hand over a command line.
+const COMMAND_NAMES: [&str; 7] = ["command", "cmd", "commands", "script", "input", "code", "CommandLine"];
+
+/// A command line with one blank for each run of them; none if nothing changes or if blanks may mean something.
+fn squeezed(command: &str) -> Option<String> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let trimmed = command.trim();
+    let doubled = trimmed.as_bytes().windows(2).any(|pair| pair.iter().all(blank)) || trimmed.contains('\t');
+    if !doubled || trimmed.contains('\n') {
+        return (trimmed.len() < command.len()).then(|| trimmed.to_owned());
+    }
+    let mut out = String::with_capacity(trimmed.len());
+    let mut quote = None;
+    let mut escaped = false;
+    for letter in trimmed.chars() {
+        if quote.is_none() && !escaped && matches!(letter, ' ' | '\t') {
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
+            continue;
+        }
+        match quote {
+            Some(open) if open == letter && !escaped => quote = None,
+            None if matches!(letter, '\'' | '"' | '`') && !escaped => quote = Some(letter),
+            Some(_) | None => {}
+        }
+        escaped = letter == '\\' && !escaped && quote != Some('\'');
+        out.push(letter);
+    }
+    Some(out)
 }
 
 /// Every file that a patch names; the facts of an event keep only the first.

@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::minhash::{self, sketch_of};
 use super::names::Name;
 use super::raw::RawCall;
+use super::repeated::{NewResult, RepeatedCalls, ShownResult};
 use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
 use super::words::{self, Words};
@@ -26,10 +27,19 @@ pub(super) struct Call<'a> {
     pub(super) said: String,
 }
 
+/// The facts of a call, and what it gave in its normal form.
+pub(super) struct ObservedCall {
+    pub(super) facts: Facts,
+    pub(super) normal: Vec<u8>,
+}
+
 impl<'a> Call<'a> {
     pub(super) fn read(raw: &RawCall<'a>) -> Self {
-        let arguments = Arguments::read(raw.args);
+        let mut arguments = Arguments::read(raw.args).without(raw.idle);
         let kind = kind_of(raw.tool, &arguments);
+        if kind == ToolKind::Shell {
+            arguments.squeeze_command();
+        }
         let said = arguments.texts().join(" ");
         Self { arguments, kind, name: Name::of(raw.tool), said }
     }
@@ -39,7 +49,7 @@ impl<'a> Call<'a> {
         self.arguments.texts().into_iter().max_by_key(|text| text.len()).is_some_and(words::is_prose)
     }
 
-    pub(super) fn facts(&self, raw: &RawCall<'_>) -> Facts {
+    pub(super) fn facts(&self, raw: &RawCall<'_>, memory: Option<&mut RepeatedCalls>) -> ObservedCall {
         let work = work_of(self.kind, &self.arguments);
         let outcome = outcome::of(raw, self.kind, &work);
         let action = self.action(raw);
@@ -62,24 +72,30 @@ impl<'a> Call<'a> {
             error_kind: None,
             error_text: None,
             gain: None,
+            ignored: None,
             output_hash: None,
             sketch: None,
             text_sketch: raw.text.and_then(|text| sketch_of(text, Volatility::Output)),
             output_length: Tokens::ZERO,
         };
+        let mut normal = Vec::new();
         if let Some(output) = raw.output {
-            self.describe(&mut facts, raw, output, &work);
+            normal = self.describe(&mut facts, raw, output, &work);
+            // Of a text that was cut off nothing is known but that it differs.
+            if let Some(memory) = memory.filter(|_| raw.whole.is_none()) {
+                self.remember(memory, &mut facts, &normal);
+            }
         }
-        facts
+        ObservedCall { facts, normal }
     }
 
-    /// What the output says.
-    fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) {
-        let mut normal = normal::normal_bytes(output, Volatility::Output);
+    /// What the output says; gives its normal form.
+    fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) -> Vec<u8> {
+        let mut normal = normal::normal_answer(output, Volatility::Output, &self.said);
         facts.sketch = minhash::sketch(&normal);
         if facts.outcome.status == Status::Error && !normal.is_empty() {
             facts.error_digest = Some(digest::of(&normal::mask_digits(&normal)));
-            facts.error_kind = Some(error_kind::of(output, &self.said));
+            facts.error_kind = Some(error_kind::of(&String::from_utf8_lossy(&normal), &self.said));
             facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
             normal = position::masked(&normal);
@@ -93,6 +109,20 @@ impl<'a> Call<'a> {
         });
         facts.output_hash = Some(digest::of(output.as_bytes()));
         facts.output_length = Tokens::new(u64::try_from(output.chars().count()).unwrap_or(u64::MAX));
+        normal
+    }
+
+    /// Shows a result as the one before it, if it differs only in what changes at every repetition of the call.
+    fn remember(&self, memory: &mut RepeatedCalls, facts: &mut Facts, normal: &[u8]) {
+        let (Some(result), Some(arguments)) = (facts.result_digest.clone(), &facts.action.args_digest) else { return };
+        let (tool, said) = (facts.action.tool.as_str(), self.said.as_str());
+        let own = ShownResult { result, error: facts.error_digest.clone(), kind: facts.error_kind.clone() };
+        let new = NewResult { tool, arguments: arguments.as_str(), said, normal };
+        let (shown, ignored) = memory.shown(&new, own);
+        facts.result_digest = Some(shown.result);
+        facts.error_digest = shown.error;
+        facts.error_kind = shown.kind;
+        facts.ignored = ignored;
     }
 
     fn action(&self, raw: &RawCall<'_>) -> Action {
@@ -103,9 +133,15 @@ impl<'a> Call<'a> {
                 self.arguments.path()
             }
         };
+        let args_digest = digest::of(canonical.as_bytes());
+        let args_shape = if canonical.bytes().any(|byte| byte.is_ascii_digit()) {
+            digest::of(&normal::mask_digits(canonical.as_bytes()))
+        } else {
+            args_digest.clone()
+        };
         Action {
-            args_digest: Some(digest::of(canonical.as_bytes())),
-            args_shape: Some(digest::of(&normal::mask_digits(canonical.as_bytes()))),
+            args_digest: Some(args_digest),
+            args_shape: Some(args_shape),
             args_sketch: if self.is_prose() { Words::of(&self.said).sketch() } else { None },
             signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
             target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
@@ -178,32 +214,34 @@ impl<'a> Call<'a> {
     fn is_silent(&self, raw: &RawCall<'_>, outcome: &Outcome) -> bool {
         match raw.output {
             None => raw.error.is_none() && raw.exit_code.is_none(),
-            Some(output) => {
-                /// A shorter answer may be what was asked for by chance.
-                const MESSAGE_WORDS_MIN: usize = 3;
-                let long = output.split_ascii_whitespace().nth(MESSAGE_WORDS_MIN.saturating_sub(1)).is_some();
-                long && outcome.status == Status::Ok && starts_with_words(&self.said, output)
-            }
+            Some(output) => outcome.status == Status::Ok && is_own_message(&self.said, output),
         }
     }
 }
 
-/// Whether a text starts with another, whatever the white space between the words.
-fn starts_with_words(text: &str, start: &str) -> bool {
-    let mut words = text.split_ascii_whitespace();
-    let mut expected = start.split_ascii_whitespace().peekable();
+/// Whether an output is the message itself, from its beginning: all of it, but for a last word that was cut and a short line
+/// behind it that tells how long it took.
+fn is_own_message(said: &str, output: &str) -> bool {
+    /// A shorter answer may be what was asked for by chance.
+    const MESSAGE_WORDS_MIN: usize = 3;
+    /// A message that is followed by something else must be longer to be sure.
+    const LONG_WORDS_MIN: usize = 8;
+    let mut words = said.split_ascii_whitespace();
+    let mut expected = output.split_ascii_whitespace().peekable();
+    let mut same = 0_usize;
     while let Some(word) = expected.next() {
         let found = words.next();
-        let same = if expected.peek().is_none() {
-            found.is_some_and(|found| found.starts_with(word))
-        } else {
-            found == Some(word)
-        };
-        if !same {
-            return false;
+        let is_last = expected.peek().is_none();
+        let is_same = found == Some(word) || (is_last && found.is_some_and(|found| found.starts_with(word)));
+        if !is_same {
+            let behind = output.lines().next_back().unwrap_or_default();
+            let counted = expected.count().saturating_add(1) == behind.split_ascii_whitespace().count();
+            let timed = || normal::normalise(behind, Volatility::Output).contains("<dur>");
+            return same >= LONG_WORDS_MIN && counted && timed();
         }
+        same = same.saturating_add(1);
     }
-    true
+    same >= MESSAGE_WORDS_MIN
 }
 
 fn kind_of(tool: &str, arguments: &Arguments<'_>) -> ToolKind {

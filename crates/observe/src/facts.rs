@@ -24,6 +24,9 @@ pub struct Facts {
     pub error_text: Option<Label>,
     /// How much of the result was new; only from an [`Observer`](super::Observer), which remembers what was seen.
     pub gain: Option<Gain>,
+    /// A part of the result that changes at each repetition of the call and was ignored; only from an
+    /// [`Observer`](super::Observer).
+    pub ignored: Option<Label>,
     /// The output as it was, as a digest.
     pub output_hash: Option<Label>,
     /// A similarity sketch of the normalised output.
@@ -50,6 +53,7 @@ impl Facts {
             error_kind: self.error_kind,
             error_text: self.error_text,
             gain: self.gain,
+            ignored: self.ignored,
             sketch: self.sketch,
             text_sketch: self.text_sketch,
             tool_calls: Count::new(1),

@@ -3,6 +3,7 @@
 //! It replaces, never guesses: a volatile part becomes a marker such as `<time>`, everything else stays byte for byte.
 //! The result of normalising twice is the result of normalising once, so that a text may pass through it at any door.
 
+use super::random;
 use super::volatile::{self, Volatility, is_word};
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -23,7 +24,13 @@ pub fn normalise(text: &str, volatility: Volatility) -> String {
 
 /// The same as bytes, for the hashes: no second pass to prove again that it is text.
 pub(super) fn normal_bytes(text: &str, volatility: Volatility) -> Vec<u8> {
+    normal_answer(text, volatility, "")
+}
+
+/// The same of the answer to a question: an id that was asked for is not volatile, it is what the answer is about.
+pub(super) fn normal_answer(text: &str, volatility: Volatility, asked: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
+    let normal_part = |bytes: &[u8], volatility: Volatility| normal_part(bytes, volatility, asked);
     if bytes.len() <= OBSERVED_BYTES_MAX {
         return normal_part(bytes, volatility);
     }
@@ -41,9 +48,10 @@ pub(super) fn normal_bytes(text: &str, volatility: Volatility) -> Vec<u8> {
     out
 }
 
-fn normal_part(bytes: &[u8], volatility: Volatility) -> Vec<u8> {
+fn normal_part(bytes: &[u8], volatility: Volatility, asked: &str) -> Vec<u8> {
     let plain = strip_escapes(bytes);
-    let mut normal = Normal { out: Vec::with_capacity(plain.len().saturating_add(16)), volatility };
+    let out = Vec::with_capacity(plain.len().saturating_add(16));
+    let mut normal = Normal { out, line: 0, volatility, asked };
     normal.run(&plain);
     normal.out
 }
@@ -51,23 +59,23 @@ fn normal_part(bytes: &[u8], volatility: Volatility) -> Vec<u8> {
 /// Replaces the digits of an error text by one marker per run: line numbers, counts and sizes vary, the wall does not.
 pub(super) fn mask_digits(normal: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(normal.len());
-    let mut in_digits = false;
-    for byte in normal {
-        if !byte.is_ascii_digit() {
-            out.push(*byte);
-        } else if !in_digits {
-            out.push(b'#');
-        }
-        in_digits = byte.is_ascii_digit();
+    let mut rest = normal;
+    while let Some(at) = rest.iter().position(u8::is_ascii_digit) {
+        let (plain, digits) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        out.push(b'#');
+        let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        rest = digits.get(length..).unwrap_or_default();
     }
+    out.extend_from_slice(rest);
     out
 }
 
 /// Bytes at which the scan must look closer; all others are copied in one go.
 ///
-/// The slash and the ten digits are neighbours: one comparison finds them all.
+/// The slash and the ten digits are neighbours, and so are the capitals: one comparison each finds them all.
 const fn is_special(byte: u8) -> bool {
-    (byte.wrapping_sub(b'/') <= 10) | (byte == b'\n') | (byte == b'\r')
+    (byte.wrapping_sub(b'/') <= 10) | (byte.wrapping_sub(b'A') < 26) | (byte == b'\n') | (byte == b'\r')
 }
 
 /// How many bytes may be copied before the scan must look closer; whole blocks are tested at once.
@@ -83,12 +91,16 @@ fn plain_length(text: &[u8]) -> usize {
 /// The lines that Codex puts before every result; the id has no shape by which it could be told elsewhere.
 const CHUNK_ID: &[u8] = b"Chunk ID: ";
 
-struct Normal {
+struct Normal<'t> {
     out: Vec<u8>,
+    /// Where the line begins that is being written.
+    line: usize,
     volatility: Volatility,
+    /// What was asked for: ids in it are no accident.
+    asked: &'t str,
 }
 
-impl Normal {
+impl Normal<'_> {
     fn run(&mut self, text: &[u8]) {
         let mut rest = self.start_line(text);
         loop {
@@ -97,13 +109,28 @@ impl Normal {
             self.out.extend_from_slice(copied);
             let Some((byte, after)) = tail.split_first() else { break };
             rest = match byte {
+                b'\r' if self.volatility == Volatility::Output => self.carriage_return(tail, after),
                 b'\n' | b'\r' => self.end_line(tail),
                 b'/' => self.slash(tail, after),
+                b'A'..=b'Z' => self.capital(tail),
                 _ => self.number(tail),
             };
         }
         let kept = self.out.trim_ascii_end().len();
         self.out.truncate(kept);
+    }
+
+    /// What a terminal would show: what follows is written over the line, as progress bars do.
+    fn carriage_return<'a>(&mut self, tail: &'a [u8], after: &'a [u8]) -> &'a [u8] {
+        match after.first() {
+            Some(b'\n') => self.end_line(tail),
+            // A line that ends in one shows what it held.
+            Some(b'\r') | None => after,
+            Some(_) => {
+                self.out.truncate(self.line);
+                self.start_line(after)
+            }
+        }
     }
 
     /// Ends a line, however it is ended, and drops the white space before its end.
@@ -113,6 +140,7 @@ impl Normal {
             self.out.pop();
         }
         self.out.push(b'\n');
+        self.line = self.out.len();
         self.start_line(after)
     }
 
@@ -144,13 +172,39 @@ impl Normal {
         }
     }
 
+    /// Looks at the word in which a capital stands: one of letters alone may be random too.
+    fn capital<'a>(&mut self, tail: &'a [u8]) -> &'a [u8] {
+        let letters = tail.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let (mine, rest) = tail.split_at_checked(letters).unwrap_or((tail, &[]));
+        let inside = self.out.last().is_some_and(|byte| is_word(*byte));
+        let ends = rest.first().is_none_or(|byte| !is_word(*byte));
+        if self.volatility == Volatility::Output && ends && (inside || letters >= random::RANDOM_BYTES_MIN) {
+            let before =
+                self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
+            let start = self.out.len().saturating_sub(before);
+            let word = [self.out.get(start..).unwrap_or_default(), mine].concat();
+            if word.len() >= random::RANDOM_BYTES_MIN && random::is_mixed_case(&word) && !self.asks_for(&word) {
+                self.out.truncate(start);
+                self.out.extend_from_slice(b"<id>");
+                return rest;
+            }
+        }
+        self.out.extend_from_slice(mine);
+        rest
+    }
+
     /// Looks at the word in which a digit stands: the letters before it are already in `out`.
     fn number<'a>(&mut self, tail: &'a [u8]) -> &'a [u8] {
         let word = tail.iter().position(|byte| !is_word(*byte)).unwrap_or(tail.len());
         let before = self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_word(**byte)).count();
-        let found = if before == 0 { volatile::at_word(tail, &self.out, self.volatility) } else { None };
-        let found = found.or_else(|| {
-            (self.volatility == Volatility::Output && before.saturating_add(word) >= volatile::ID_HEX_MIN_JOINED)
+        let output = self.volatility == Volatility::Output;
+        let found = match before {
+            0 => volatile::at_word(tail, &self.out, self.volatility),
+            _ if output => volatile::inside_word(tail, &self.out),
+            _ => None,
+        };
+        let found = found.filter(|found| !self.is_asked_for(tail, found)).or_else(|| {
+            (output && before.saturating_add(word) >= volatile::ID_HEX_MIN_JOINED)
                 .then(|| self.generated_id(tail, before, word))
                 .flatten()
         });
@@ -163,13 +217,29 @@ impl Normal {
         rest
     }
 
-    /// A word of hex digits that a machine made up; its letters before the first digit are taken back.
+    /// A word that a machine made up, or the part of it behind its last underscore; its letters before the first digit are
+    /// taken back.
     fn generated_id(&mut self, tail: &[u8], before: usize, word: usize) -> Option<volatile::VolatileWord> {
         let start = self.out.len().saturating_sub(before);
         let head = self.out.get(start..)?;
-        let found = volatile::generated_id(head, tail, word)?;
-        self.out.truncate(start);
+        let part = head.iter().rposition(|byte| *byte == b'_').map_or(0, |at| at.saturating_add(1));
+        let own = head.get(part..)?;
+        let found = volatile::generated_id(own, tail, word)?;
+        let whole = [own, tail.get(..word)?].concat();
+        if self.asks_for(&whole) {
+            return None;
+        }
+        self.out.truncate(start.saturating_add(part));
         Some(found)
+    }
+
+    /// Whether a number or an id is one that the call named.
+    fn is_asked_for(&self, tail: &[u8], found: &volatile::VolatileWord) -> bool {
+        matches!(found.marker, "<port>" | "<id>") && tail.get(..found.length).is_some_and(|word| self.asks_for(word))
+    }
+
+    fn asks_for(&self, word: &[u8]) -> bool {
+        !self.asked.is_empty() && core::str::from_utf8(word).is_ok_and(|word| self.asked.contains(word))
     }
 }
 

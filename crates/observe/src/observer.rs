@@ -1,34 +1,37 @@
 //! From a raw call to its facts, with and without a memory of what was seen before.
 
-use super::call::Call;
+use super::call::{Call, ObservedCall};
 use super::facts::Facts;
 use super::gain::{Echoes, SeenWords};
 use super::raw::RawCall;
+use super::repeated::RepeatedCalls;
 use super::words::{self, Words};
+use alloc::string::String;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::event::Flag;
 
-/// Observes the calls of one session in their order and remembers which words were seen of late.
+/// Observes the calls of one session in their order and remembers which words were seen of late, and what the last calls gave.
 ///
 /// What it remembers is a convenience of whoever observes, not a part of the engine's state: the gain is journaled
 /// with the event. One that was lost is replaced by a new one, which only finds more to be new.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(default)]
 pub struct Observer {
     seen: SeenWords,
+    repeated: RepeatedCalls,
 }
 
 impl Observer {
     /// Turns a raw call into the facts of its event, the gain among them.
     pub fn observe(&mut self, raw: &RawCall<'_>) -> Facts {
         let call = Call::read(raw);
-        let mut facts = call.facts(raw);
+        let ObservedCall { mut facts, normal } = call.facts(raw, Some(&mut self.repeated));
         let said = Words::of(&call.said);
         match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
             Some(output) => {
                 let prose = call.is_prose() && words::is_prose(output);
                 let echoes = if prose { Echoes::Count } else { Echoes::Ignore };
-                facts.gain = Some(self.seen.gain(&said, &Words::of(output), echoes));
+                facts.gain = Some(self.seen.gain(&said, &Words::of(&String::from_utf8_lossy(&normal)), echoes));
             }
             None => self.seen.add(&said, &Words::default()),
         }
@@ -39,5 +42,5 @@ impl Observer {
 /// Turns a raw call into the facts of its event, as far as they need no memory: without the gain.
 #[must_use]
 pub fn observe(raw: &RawCall<'_>) -> Facts {
-    Call::read(raw).facts(raw)
+    Call::read(raw).facts(raw, None).facts
 }

@@ -7,6 +7,8 @@ pub struct RawCall<'a> {
     pub tool: &'a str,
     /// Its arguments: JSON, or plain text.
     pub args: &'a str,
+    /// Names of arguments that do not change what the tool does, such as a free text beside a command.
+    pub idle: &'a [&'a str],
     /// What it gave, if that is known.
     pub output: Option<&'a str>,
     /// Whether the client calls it an error; none if it does not say.

@@ -1,5 +1,7 @@
 //! The shapes of volatile parts: each function looks at the start of a slice and says how far the shape reaches.
 
+use super::random;
+
 /// How much of a text may change between two runs of the same call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Volatility {
@@ -31,8 +33,8 @@ pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Opt
     let whole = |length: &usize| ends_word(tail, *length);
     // The byte behind the digits says which shapes are possible; most numbers are none of them.
     let next = tail.get(number).copied().unwrap_or(b'\n');
-    let stamped = matches!((number, next), (4, b'-' | b'/') | (8, b'T'));
-    if stamped && let Some(length) = time_stamp(tail).filter(whole) {
+    let stamped = matches!((number, next), (4, b'-' | b'/') | (8, b'T' | b'_' | b'-'));
+    if stamped && let Some(length) = time_stamp(tail).filter(|length| ends_part(tail, *length)) {
         return found(length, "<time>");
     }
     if volatility == Volatility::Arguments {
@@ -55,10 +57,37 @@ pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Opt
         return found(length, "<id>");
     }
     let maybe_unit = matches!(next, b'.' | b',' | b' ' | b'm' | b's' | b'h' | b'u' | b'n') || !next.is_ascii();
-    if maybe_unit && let Some(length) = duration(tail, before) {
+    if maybe_unit && let Some(length) = super::duration::duration(tail, before) {
         return found(length, "<dur>");
     }
-    process_id(tail, before).and_then(|length| found(length, "<pid>"))
+    if let Some(length) = super::duration::rate(tail) {
+        return found(length, "<rate>");
+    }
+    keyed(tail, before)
+}
+
+/// A volatile part that starts at a digit behind letters: `app_20260131_123059.log`, `hs_err_pid4711`.
+pub(super) fn inside_word(tail: &[u8], before: &[u8]) -> Option<VolatileWord> {
+    let number = digits(tail);
+    match before.last() {
+        Some(b'_') => {
+            let length = time_stamp(tail).or_else(|| epoch(tail)).filter(|length| ends_part(tail, *length))?;
+            Some(VolatileWord { length, marker: "<time>" })
+        }
+        Some(b'd' | b'D') if ends_word(tail, number) => {
+            let start = before.len().saturating_sub(3);
+            let named = before.get(start..).is_some_and(|word| word.eq_ignore_ascii_case(b"pid"));
+            let alone =
+                start.checked_sub(1).and_then(|at| before.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+            (named && alone).then_some(VolatileWord { length: number, marker: "<pid>" })
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// Whether a part of a name ends at `length`.
+fn ends_part(text: &[u8], length: usize) -> bool {
+    text.get(length).is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
 /// Hex words of at least this many digits, head and tail joined, are looked at as generated ids.
@@ -72,26 +101,32 @@ const CONTENT_HEX: [usize; 2] = [40, 64];
 pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<VolatileWord> {
     let mine = tail.get(..word)?;
     let hex = |part: &[u8]| part.iter().all(u8::is_ascii_hexdigit);
-    if !hex(head) || !hex(mine) {
-        return None;
-    }
     let length = head.len().saturating_add(word);
-    if length == 8 {
-        let rest = uuid_rest(tail.get(word..)?)?;
-        return Some(VolatileWord { length: word.saturating_add(rest), marker: "<id>" });
+    if hex(head) && hex(mine) {
+        if length == 8
+            && let Some(rest) = uuid_rest(tail.get(word..)?)
+        {
+            return Some(VolatileWord { length: word.saturating_add(rest), marker: "<id>" });
+        }
+        let letters = head.iter().chain(mine).any(u8::is_ascii_alphabetic);
+        if CONTENT_HEX.contains(&length) || !letters {
+            return None;
+        }
+        let digits = head.iter().chain(mine).filter(|byte| byte.is_ascii_digit()).count();
+        if length >= ID_HEX_MIN || (length >= ID_HEX_MIN_JOINED && digits >= 2) {
+            return Some(VolatileWord { length: word, marker: "<id>" });
+        }
     }
-    let letters = head.iter().chain(mine).any(u8::is_ascii_alphabetic);
-    (length >= ID_HEX_MIN && letters && !CONTENT_HEX.contains(&length))
-        .then_some(VolatileWord { length: word, marker: "<id>" })
+    random::is_random(head.iter().chain(mine).copied()).then_some(VolatileWord { length: word, marker: "<id>" })
 }
 
 /// How many digits stand at the start.
-fn digits(text: &[u8]) -> usize {
+pub(super) fn digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Whether no word goes on at `length`.
-fn ends_word(text: &[u8], length: usize) -> bool {
+pub(super) fn ends_word(text: &[u8], length: usize) -> bool {
     text.get(length).is_none_or(|byte| !is_word(*byte))
 }
 
@@ -113,27 +148,46 @@ fn clock(text: &[u8]) -> Option<usize> {
 }
 
 /// `.123` or `,123`.
-fn fraction(text: &[u8]) -> usize {
+pub(super) fn fraction(text: &[u8]) -> usize {
     match text.split_first() {
         Some((b'.' | b',', places)) if digits(places) > 0 => digits(places).saturating_add(1),
         Some(_) | None => 0,
     }
 }
 
-/// A date and a time of day, joined by `T` or a space; or the compact form `20260131T123059Z`.
+/// A date and a time of day, joined by `T` or a space; or the compact form `20260131T123059Z`; or as in names of files,
+/// `2026-01-31T12_30_59_123Z` and `20260131_123059`.
 fn time_stamp(text: &[u8]) -> Option<usize> {
-    if let Some(length) = shape(text, b"00000000T000000") {
+    let compact = [&b"00000000T000000"[..], b"00000000_000000", b"00000000-000000"];
+    if let Some(length) = compact.iter().find_map(|form| shape(text, form)).filter(|_| is_year(text)) {
         let zulu = text.get(length) == Some(&b'Z');
         return Some(length.saturating_add(usize::from(zulu)));
     }
     let day = date(text)?;
     let (joint, time) = text.get(day..)?.split_first()?;
-    if !matches!(joint, b'T' | b't' | b' ') {
-        return None;
-    }
-    let time_length = clock(time).or_else(|| shape(time, b"00:00"))?;
+    let time_length = match joint {
+        b'T' | b't' | b' ' | b'_' => clock(time).or_else(|| shape(time, b"00:00")).or_else(|| file_clock(time))?,
+        b'-' => file_clock(time)?,
+        _ => return None,
+    };
     let length = day.saturating_add(1).saturating_add(time_length);
     Some(length.saturating_add(zone(text.get(length..)?)))
+}
+
+/// `12_30_59`, `12-30-59` or `12.30.59`, as names of files have it, with or without a fraction.
+fn file_clock(text: &[u8]) -> Option<usize> {
+    let forms = [&b"00_00_00"[..], b"00-00-00", b"00.00.00"];
+    let length = forms.iter().find_map(|form| shape(text, form))?;
+    let places = match text.get(length..)?.split_first() {
+        Some((b'_' | b'.' | b'-', places)) if matches!(digits(places), 3 | 6) => digits(places).saturating_add(1),
+        Some(_) | None => 0,
+    };
+    Some(length.saturating_add(places))
+}
+
+/// Whether a number begins with a year of this time.
+fn is_year(text: &[u8]) -> bool {
+    matches!(text, [b'1', b'9', ..] | [b'2', b'0', ..])
 }
 
 /// `Z`, `+02:00`, `+0200` or nothing.
@@ -176,93 +230,78 @@ fn address(text: &[u8]) -> Option<usize> {
     (hex >= 6).then(|| hex.saturating_add(2))
 }
 
-/// Units that make a number a duration, alone or behind a space.
-const UNITS: [&[u8]; 18] = [
-    b"ms",
-    b"s",
-    b"sec",
-    b"secs",
-    b"second",
-    b"seconds",
-    b"us",
-    b"ns",
-    b"msec",
-    b"msecs",
-    b"millisecond",
-    b"milliseconds",
-    b"microseconds",
-    b"nanoseconds",
-    b"min",
-    b"mins",
-    b"minute",
-    b"minutes",
+/// Words behind which a number differs from run to run, the least such number, and what stands for it.
+///
+/// A small port is one that somebody chose; a free one is taken from the upper end.
+const KEYED: [(&[u8], u64, &str); 17] = [
+    (b"pid", 0, "<pid>"),
+    (b"pids", 0, "<pid>"),
+    (b"ppid", 0, "<pid>"),
+    (b"pgid", 0, "<pid>"),
+    (b"tid", 0, "<pid>"),
+    (b"sid", 0, "<pid>"),
+    (b"port", FREE_PORT_MIN, "<port>"),
+    (b"seed", 100, "<id>"),
+    (b"nonce", 100, "<id>"),
+    (b"request_id", 100, "<id>"),
+    (b"requestid", 100, "<id>"),
+    (b"req_id", 100, "<id>"),
+    (b"trace_id", 100, "<id>"),
+    (b"traceid", 100, "<id>"),
+    (b"span_id", 100, "<id>"),
+    (b"correlation_id", 100, "<id>"),
+    (b"correlationid", 100, "<id>"),
 ];
 
-/// `1.2s`, `350 ms`, `3 seconds`, `1m30s`, `0m0.003s`.
-fn duration(text: &[u8], before: &[u8]) -> Option<usize> {
-    // The `3` of version `1.2.3` starts no number.
-    let inside_number = matches!(before, [.., digit, b'.'] if digit.is_ascii_digit());
-    if inside_number {
-        return None;
-    }
-    let mut length = 0_usize;
-    // Hours, minutes and seconds: at most four parts.
-    for _ in 0..4_u8 {
-        let number = digits(text.get(length..)?);
-        if number == 0 {
-            return None;
-        }
-        length = length.saturating_add(number);
-        let places = fraction(text.get(length..)?);
-        length = length.saturating_add(places);
-        let unit = text.get(length..)?;
-        if let Some(micro) = unit.strip_prefix("µs".as_bytes()) {
-            let micro = unit.len().saturating_sub(micro.len());
-            return ends_word(unit, micro).then(|| length.saturating_add(micro));
-        }
-        if let Some((b'h' | b'm', next)) = unit.split_first()
-            && next.first().is_some_and(u8::is_ascii_digit)
-        {
-            length = length.saturating_add(1);
-            continue;
-        }
-        let spaced = unit.strip_prefix(b" ");
-        let letters = spaced.unwrap_or(unit);
-        let named = letters.iter().take_while(|byte| is_word(**byte)).count();
-        let name = letters.get(..named)?;
-        // `3 s` is too short to be sure, `0.31 s` is not.
-        let sure = UNITS.contains(&name) && (spaced.is_none() || name.len() > 1 || places > 0);
-        return sure.then(|| length.saturating_add(usize::from(spaced.is_some())).saturating_add(named));
-    }
-    None
-}
+/// The lowest port that counts as one that was free; the highest there is has five digits too.
+const FREE_PORT_MIN: u64 = 10_000;
+const PORT_MAX: u64 = 65_535;
 
-/// Words behind which a number is a process id.
-const PROCESS_WORDS: [&[u8]; 6] = [b"pid", b"pids", b"ppid", b"pgid", b"tid", b"sid"];
-
-/// A number behind `pid`, `PGID:` and the like, or in a shell's `[1] 4711`.
-fn process_id(text: &[u8], before: &[u8]) -> Option<usize> {
+/// A number behind `pid`, `PGID:`, `port` and the like, in a shell's `[1] 4711`, or the port of an address.
+fn keyed(text: &[u8], before: &[u8]) -> Option<VolatileWord> {
     let length = digits(text);
     if !ends_word(text, length) {
         return None;
     }
-    if !matches!(before.last(), Some(b' ' | b':' | b'=' | b'#' | b'"' | b'\'' | b'(' | b'[')) {
+    let joint = |byte: u8| matches!(byte, b' ' | b':' | b'=' | b'#' | b'"' | b'\'' | b'(' | b'[');
+    if !before.last().is_some_and(|byte| joint(*byte)) {
         return None;
     }
     // A keyword and what joins it to its number are short.
-    let near = before.get(before.len().saturating_sub(16)..).unwrap_or_default();
+    let near = before.get(before.len().saturating_sub(32)..).unwrap_or_default();
     let line = near.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if let [b'[', job @ .., b']', b' '] = line
         && !job.is_empty()
         && job.iter().all(u8::is_ascii_digit)
     {
-        return Some(length);
+        return Some(VolatileWord { length, marker: "<pid>" });
     }
-    let joint = |byte: &&u8| matches!(byte, b' ' | b':' | b'=' | b'#' | b'"' | b'\'' | b'(' | b'[');
-    let gap = line.iter().rev().take(4).take_while(joint).count();
+    let value = value(text.get(..length)?);
+    if line.strip_suffix(b":").is_some_and(is_host) && (FREE_PORT_MIN..=PORT_MAX).contains(&value) {
+        return Some(VolatileWord { length, marker: "<port>" });
+    }
+    let gap = line.iter().rev().take(4).take_while(|byte| joint(**byte)).count();
     let word_end = line.len().saturating_sub(gap);
     let word = line.get(..word_end)?.rsplit(|byte| !is_word(*byte)).next()?;
-    PROCESS_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)).then_some(length)
+    let (_, least, marker) = KEYED.iter().find(|(known, _, _)| word.eq_ignore_ascii_case(known))?;
+    (value >= *least).then_some(VolatileWord { length, marker })
+}
+
+/// Whether a text ends with the name or the number of a host.
+fn is_host(text: &[u8]) -> bool {
+    let name = text.rsplit(|byte| byte.is_ascii_whitespace() || b"/@\"'`(=<".contains(byte)).next().unwrap_or_default();
+    let numbers = name.split(|byte| *byte == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.len() <= 3 && part.iter().all(u8::is_ascii_digit);
+    name.eq_ignore_ascii_case(b"localhost")
+        || name.ends_with(b"]")
+        || name == b"*"
+        || (numbers.clone().count() == 4 && numbers.clone().all(is_number))
+        || (text.len() > name.len() && text.strip_suffix(name).is_some_and(|scheme| scheme.ends_with(b"//")))
+}
+
+/// The value of some digits.
+pub(super) fn value(digits: &[u8]) -> u64 {
+    digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0'))))
 }
 
 /// A generated name in a folder for temporary files, seen from the slash that starts the path.
@@ -281,8 +320,12 @@ const FOLDERS: [&[u8]; 4] = [b"/tmp/", b"/var/tmp/", b"/private/tmp/", b"/dev/sh
 pub(super) fn temporary(path: &[u8]) -> Option<Temporary> {
     let folder = FOLDERS.iter().find(|folder| path.starts_with(folder))?.len();
     let in_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'.' | b'-' | b'+' | b'@');
-    let name = path.get(folder..)?;
-    let name = name.get(..name.iter().take_while(in_name).count())?;
+    let whole = path.get(folder..)?;
+    let name = whole.get(..whole.iter().take_while(in_name).count())?;
+    // A name of which a part was replaced already is left as it is.
+    if whole.get(name.len()) == Some(&b'<') {
+        return None;
+    }
     let generated = |keep: usize, length: usize| {
         // A kept part that might itself look generated is not kept either.
         let plain = name.get(..keep).is_some_and(|part| {
@@ -309,17 +352,6 @@ pub(super) fn temporary(path: &[u8]) -> Option<Temporary> {
     if number >= 5 {
         return Some(generated(stem.len().saturating_sub(number), number));
     }
-    (part.len() >= 6 && part.len() < stem.len() && is_random(part))
+    (part.len() >= 6 && part.len() < stem.len() && random::changes_kind(part))
         .then(|| generated(stem.len().saturating_sub(part.len()), part.len()))
-}
-
-/// Whether a word has digits and changes between letters, digits and cases more often than names do.
-fn is_random(word: &[u8]) -> bool {
-    let kind = |byte: &u8| match byte {
-        b'0'..=b'9' => 0_u8,
-        b'a'..=b'z' => 1,
-        _ => 2,
-    };
-    let changes = word.windows(2).filter(|pair| matches!(pair, [a, b] if kind(a) != kind(b))).count();
-    changes >= 2 && word.iter().any(u8::is_ascii_digit)
 }

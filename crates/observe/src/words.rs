@@ -8,33 +8,84 @@ use tripwire_core::sketch::{WORD_LANES, WordSketch};
 /// Characters of a text whose words count: a page of it, whatever its length.
 pub(super) const WORDS_CHARS_MAX: usize = 2_000;
 
-/// The distinct words of a text's beginning, as hashes, sorted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Words(Vec<u64>);
+/// The distinct words of a text's beginning, as hashes.
+///
+/// A table with open addresses, twice as large as the text could have words; 0 is a free place. Every event is read into two
+/// of them, and sorting would cost more than everything else that is done with them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Words {
+    table: Vec<u64>,
+    count: usize,
+}
 
 impl Words {
     /// Reads the words, whatever their case.
     pub(super) fn of(text: &str) -> Self {
         let plain = without_escapes(head(text));
-        let mut hashes: Vec<u64> = words(&plain).map(hash).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        Self(hashes)
+        let bytes = plain.as_bytes();
+        // A word and what separates it from the next have two bytes at least; most texts have a word in six.
+        let places = bytes.len().div_ceil(4).max(4).next_power_of_two();
+        let mut words = Self { table: alloc::vec![0; places], count: 0 };
+        let mut hash = OFFSET;
+        for byte in bytes {
+            if is_word_byte(*byte) {
+                hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME);
+            } else if hash != OFFSET {
+                words.insert(minhash::mix(hash));
+                hash = OFFSET;
+            }
+        }
+        if hash != OFFSET {
+            words.insert(minhash::mix(hash));
+        }
+        words
     }
 
     /// The hashes.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().copied()
+        self.table.iter().copied().filter(|word| *word != 0)
     }
 
     /// How many.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    pub(super) const fn len(&self) -> usize {
+        self.count
     }
 
     /// Whether a word is among them.
     pub(super) fn has(&self, word: u64) -> bool {
-        self.0.binary_search(&word).is_ok()
+        self.places(word).find_map(|known| (known == 0 || known == word).then_some(known == word)).unwrap_or(false)
+    }
+
+    fn insert(&mut self, word: u64) {
+        if self.has(word) || word == 0 {
+            return;
+        }
+        // Three quarters full is full enough.
+        if self.count.saturating_mul(4) >= self.table.len().saturating_mul(3) {
+            let grown = alloc::vec![0; self.table.len().saturating_mul(2).max(4)];
+            let before = core::mem::replace(self, Self { table: grown, count: 0 });
+            before.iter().for_each(|word| self.insert(word));
+        }
+        let first = self.first_place(word);
+        let length = self.table.len();
+        let places = (first..length).chain(0..first);
+        for place in places {
+            if let Some(free) = self.table.get_mut(place).filter(|known| **known == 0) {
+                *free = word;
+                self.count = self.count.saturating_add(1);
+                return;
+            }
+        }
+    }
+
+    fn first_place(&self, word: u64) -> usize {
+        usize::try_from(word).unwrap_or(0) & self.table.len().saturating_sub(1)
+    }
+
+    /// What stands where a word would be looked for, in that order.
+    fn places(&self, word: u64) -> impl Iterator<Item = u64> + '_ {
+        let (before, behind) = self.table.split_at_checked(self.first_place(word)).unwrap_or_default();
+        behind.iter().chain(before).copied()
     }
 
     /// The sketch by which two texts are compared; none of a text without words.
@@ -49,12 +100,18 @@ impl Words {
                 *least = if *least == 0 { value } else { (*least).min(value) };
             }
         }
-        (!self.0.is_empty()).then(|| WordSketch::from_lanes(lanes))
+        (self.count > 0).then(|| WordSketch::from_lanes(lanes))
     }
 }
 
 /// The beginning of a text.
 pub(super) fn head(text: &str) -> &str {
+    if text.len() <= WORDS_CHARS_MAX {
+        return text;
+    }
+    if let Some(start) = text.get(..WORDS_CHARS_MAX).filter(|start| start.is_ascii()) {
+        return start;
+    }
     match text.char_indices().nth(WORDS_CHARS_MAX) {
         Some((end, _)) => text.get(..end).unwrap_or(text),
         None => text,
@@ -64,35 +121,49 @@ pub(super) fn head(text: &str) -> &str {
 /// Whether a text is prose: at least four words, three quarters of them free of the characters of code.
 pub(super) fn is_prose(text: &str) -> bool {
     const WORDS_MIN: usize = 4;
-    let code = |c: char| {
-        matches!(
-            c,
-            '/' | '\\'
-                | '='
-                | '('
-                | ')'
-                | '{'
-                | '}'
-                | '<'
-                | '>'
-                | '|'
-                | '_'
-                | '$'
-                | '*'
-                | '['
-                | ']'
-                | '^'
-                | '+'
-                | ';'
-                | '~'
-        )
-    };
     let (mut all, mut plain) = (0_usize, 0_usize);
-    for word in head(text).split_ascii_whitespace() {
-        all = all.saturating_add(1);
-        plain = plain.saturating_add(usize::from(!word.contains(code)));
+    let (mut is_open, mut is_plain) = (false, true);
+    for byte in head(text).as_bytes().iter().chain(b" ") {
+        if byte.is_ascii_whitespace() {
+            all = all.saturating_add(usize::from(is_open));
+            plain = plain.saturating_add(usize::from(is_open && is_plain));
+            (is_open, is_plain) = (false, true);
+        } else {
+            is_open = true;
+            is_plain &= !is_code(*byte);
+        }
     }
     all >= WORDS_MIN && plain.saturating_mul(4) >= all.saturating_mul(3)
+}
+
+/// The characters of code.
+const fn is_code(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'/' | b'\\'
+            | b'='
+            | b'('
+            | b')'
+            | b'{'
+            | b'}'
+            | b'<'
+            | b'>'
+            | b'|'
+            | b'_'
+            | b'$'
+            | b'*'
+            | b'['
+            | b']'
+            | b'^'
+            | b'+'
+            | b';'
+            | b'~'
+    )
+}
+
+/// A byte of a word, as [`is_word_char`] has it: all bytes of a character beyond ASCII are.
+const fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
 /// Letters, digits, the underscore and everything beyond ASCII make words.
@@ -105,13 +176,12 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty())
 }
 
-/// One word, whatever its case.
-fn hash(word: &str) -> u64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let joined =
-        word.bytes().fold(OFFSET, |all, byte| (all ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME));
-    minhash::mix(joined)
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// One word as it is.
+pub(super) fn hash_bytes(word: &[u8]) -> u64 {
+    minhash::mix(word.iter().fold(OFFSET, |all, byte| (all ^ u64::from(*byte)).wrapping_mul(PRIME)))
 }
 
 #[cfg(test)]
@@ -121,7 +191,16 @@ mod tests {
 
     #[test]
     fn words_are_the_same_whatever_their_case_order_and_number() {
-        assert_eq!(Words::of("The cat, the CAT!"), Words::of("cat (the)"));
+        let sorted = |text: &str| {
+            let mut words: Vec<u64> = Words::of(text).iter().collect();
+            words.sort_unstable();
+            words
+        };
+        assert_eq!(sorted("The cat, the CAT!"), sorted("cat (the)"));
+        let many: alloc::string::String = (0..400).map(|n| alloc::format!("{n} ")).collect();
+        assert_eq!((Words::of(&many).len(), sorted(&many).len()), (400, 400));
+        assert!(sorted(&many).iter().all(|word| Words::of(&many).has(*word)));
+        assert!(!Words::of("cat").has(sorted("dog").into_iter().sum()));
         assert_eq!(Words::of("a_b c").len(), 2);
         assert_eq!(Words::of("  ... ").sketch(), None);
     }

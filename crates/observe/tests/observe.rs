@@ -64,6 +64,7 @@ proptest! {
         let raw = RawCall {
             tool: &tool, args: &args, output: output.as_deref(), error, exit_code,
             text: output.as_deref(), whole: None, workspace_root: Some("/w"),
+            idle: &["description"],
         };
         let facts = observe(&raw);
         prop_assert_eq!(&facts, &observe(&raw));

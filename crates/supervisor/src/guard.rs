@@ -172,7 +172,7 @@ impl Guard {
             Event::Done(tool, outcome) => match self.open().end(tool) {
                 Some(asked) => *tool = asked,
                 // What a client refuses to run at all was never asked for; a failure proves nothing anyway.
-                None if outcome.failed == Some(true) => {}
+                None if outcome.failed == Some(true) || outcome.exit_code.is_some_and(|code| code != 0) => {}
                 None => {
                     let name = &tool.name;
                     self.notifier

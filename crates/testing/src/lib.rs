@@ -6,6 +6,7 @@ mod child;
 mod dir;
 mod program;
 mod size;
+pub mod synthetic;
 
 pub use child::wait;
 pub use dir::{TestDir, TinyDisk, as_ordinary_user, skip, tiny_disk};

@@ -125,6 +125,7 @@ struct ScanSummary {
     overridden: u64,
     held: u64,
     stopped: u64,
+    throttled: u64,
 }
 
 impl ScanSummary {
@@ -134,12 +135,15 @@ impl ScanSummary {
         self.overridden += u64::from(trace.levels.overridden.is_some());
         self.held += u64::from(trace.levels.hold.is_some());
         self.stopped += u64::from(trace.levels.stop.is_some());
+        self.throttled += u64::from(trace.throttled_at.is_some());
     }
 
     fn line(&self) -> String {
-        let Self { traces, noted, overridden, held, stopped } = self;
+        let Self { traces, noted, overridden, held, stopped, throttled } = self;
         let traces = counted(*traces, "trace");
-        format!("{traces}: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")
+        format!(
+            "{traces}: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped, {throttled} throttled"
+        )
     }
 }
 

@@ -13,5 +13,6 @@ pub(crate) mod fixture;
 mod reach;
 mod recovery;
 mod refusals;
+mod same_work;
 mod statusline;
 mod supervised;

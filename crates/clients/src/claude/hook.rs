@@ -9,9 +9,10 @@ use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Step
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
+use crate::transcript::ToolOutput;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// The dialect of its hooks.
@@ -33,13 +34,13 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     after_tool: AfterTool::EndsTurn,
     context: ContextEvents {
         before_tool: Some("PreToolUse"),
-        after_tool: "PostToolUse",
         prompt: "UserPromptSubmit",
         agent_start: Some("SubagentStart"),
     },
     project_variables: &["CLAUDE_PROJECT_DIR"],
     step_source: StepSource::Transcript,
     call_ids: CallIds::Shared,
+    idle_arguments,
     turn_end: TurnEnd::ByAnswer,
     agent_transcript,
 };
@@ -48,8 +49,8 @@ pub(super) static HOOKS: HookDialect = HookDialect {
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
-        "PostToolUse" => wire.done(response(wire.tool_response), Some(false))?,
-        "PostToolUseFailure" => wire.done(text(wire.error), Some(true))?,
+        "PostToolUse" => wire.done(ToolOutput::new(response(wire.tool_response), Some(false)))?,
+        "PostToolUseFailure" => wire.done(failure(text(wire.error)))?,
         "UserPromptSubmit" => Event::Prompt,
         "Stop" => wire.claimed(),
         "SessionStart" => wire.started(),
@@ -62,7 +63,20 @@ fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     })
 }
 
-/// What a tool gave, as text: what a command wrote, else the whole response as the client sent it.
+/// Arguments that do not change what a tool does.
+fn idle_arguments(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "Bash" => &["description", "timeout"],
+        "Task" | "Agent" => &["description"],
+        "Read" => &["limit"],
+        "Grep" => &["head_limit"],
+        "BashOutput" | "TaskOutput" => &["timeout", "wait_up_to"],
+        _ => &[],
+    }
+}
+
+/// What a tool gave, as text: what a command wrote, what was read or found, that a file was changed; else the whole response
+/// as the client sent it.
 pub(crate) fn response(response: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     struct Shell {
@@ -70,11 +84,47 @@ pub(crate) fn response(response: Option<&RawValue>) -> String {
         #[serde(default)]
         stderr: String,
     }
-    match serde_json::from_str::<Shell>(raw(response)) {
-        Ok(shell) if shell.stderr.is_empty() => shell.stdout,
-        Ok(shell) => format!("{}\n{}", shell.stdout, shell.stderr),
-        Err(_) => text(response),
+    if let Ok(shell) = serde_json::from_str::<Shell>(raw(response)) {
+        let Shell { stdout, stderr } = shell;
+        return if stderr.is_empty() { stdout } else { format!("{stdout}\n{stderr}") };
     }
+    match serde_json::from_str::<Value>(raw(response)) {
+        Ok(Value::Object(fields)) => of_tool(&fields).unwrap_or_else(|| text(response)),
+        Ok(Value::Array(blocks)) if blocks.iter().all(|block| block["text"].is_string()) => {
+            blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+        Ok(_) | Err(_) => text(response),
+    }
+}
+
+/// The text in the client's own form of a result; none if it is not one of these.
+fn of_tool(fields: &Map<String, Value>) -> Option<String> {
+    if let Some(content) = fields.get("file").and_then(|file| file["content"].as_str()) {
+        return Some(content.to_owned());
+    }
+    if fields.contains_key("structuredPatch") {
+        let path = fields.get("filePath").and_then(Value::as_str)?;
+        return Some(format!("The file {path} has been updated"));
+    }
+    let found = fields.get("filenames").and_then(Value::as_array)?;
+    if let Some(content) = fields.get("content").and_then(Value::as_str).filter(|content| !content.is_empty()) {
+        return Some(content.to_owned());
+    }
+    let names: Vec<&str> = found.iter().filter_map(Value::as_str).collect();
+    Some(if names.is_empty() { "No files found".to_owned() } else { names.join("\n") })
+}
+
+/// A failed call: the client writes the exit code of a command before what it wrote, and marks what its own tools say.
+pub(super) fn failure(text: String) -> ToolOutput {
+    let first = text.lines().next().unwrap_or_default();
+    let code = first.strip_prefix("Error: ").unwrap_or(first).strip_prefix("Exit code ");
+    if let Some(code) = code.and_then(|code| code.trim().parse().ok()) {
+        let rest = text.get(first.len()..).unwrap_or_default().trim_start_matches('\n').to_owned();
+        // A command that ran: whether its code is a failure is for the observer to say.
+        return ToolOutput { text: rest, failed: None, exit_code: Some(code) };
+    }
+    let own = text.strip_prefix("<tool_use_error>").map(|rest| rest.strip_suffix("</tool_use_error>").unwrap_or(rest));
+    ToolOutput::new(own.map(str::to_owned).unwrap_or(text), Some(true))
 }
 
 fn deny(reason: &str, turn: Turn) -> Reply {

@@ -1,6 +1,6 @@
 //! Claude Code's transcript: one line per block of an answer, each repeating the answer's figures, and one per result.
 
-use super::hook::response;
+use super::hook::{failure, response};
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
@@ -236,7 +236,7 @@ fn output(result: &RawResult<'_>) -> Option<ToolOutput> {
         Some(own) => response(Some(own)),
         None => text_of_content(&value_of(result.content)),
     };
-    Some(ToolOutput { text, failed: result.failed })
+    Some(if result.failed == Some(true) { failure(text) } else { ToolOutput::new(text, result.failed) })
 }
 
 /// The text of a result: a string, or blocks of text.

@@ -4,6 +4,7 @@
 //! answer and runs the command. No hook ends a turn here; the supervisor does. After a tool, `decision: "block"` puts
 //! its reason in the place of the result.
 
+use super::transcript::without_frame;
 use crate::hooks::answer::Turn;
 use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 use crate::hooks::event::Event;
@@ -29,23 +30,36 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     after_tool: AfterTool::ReplacesResult,
     context: ContextEvents {
         before_tool: Some("PreToolUse"),
-        after_tool: "PostToolUse",
         prompt: "UserPromptSubmit",
         agent_start: Some("SubagentStart"),
     },
     project_variables: &[],
     step_source: StepSource::Transcript,
     call_ids: CallIds::Shared,
+    idle_arguments,
     turn_end: TurnEnd::ByEndingTheClient,
     agent_transcript: |_, _| None,
 };
+
+/// Arguments that do not change what a tool does; of its shell tools only the command is told.
+fn idle_arguments(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "write_stdin" => &["yield_time_ms", "max_output_tokens"],
+        "Bash" | "exec_command" | "shell" | "shell_command" | "local_shell" => {
+            &["yield_time_ms", "max_output_tokens", "timeout_ms", "timeout", "justification", "login"]
+        }
+        "update_plan" => &["explanation"],
+        "read_file" => &["limit"],
+        _ => &[],
+    }
+}
 
 /// What an event means.
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
         // The client does not say whether a command failed; its rollout and the text itself do.
-        "PostToolUse" => wire.done(text(wire.tool_response), None)?,
+        "PostToolUse" => wire.done(without_frame(text(wire.tool_response)))?,
         "UserPromptSubmit" => Event::Prompt,
         "Stop" => wire.claimed(),
         "SessionStart" => wire.started(),

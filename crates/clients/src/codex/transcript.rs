@@ -318,29 +318,34 @@ fn output(result: &RawResult<'_>) -> Option<ToolOutput> {
         Value::Object(object) => {
             let text = object.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
             let failed = object.get("success").and_then(Value::as_bool).map(|success| !success);
-            return Some(ToolOutput { text, failed });
+            return Some(ToolOutput::new(text, failed));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {
-            return Some(ToolOutput { text: String::new(), failed: None });
+            return Some(ToolOutput::new(String::new(), None));
         }
     };
+    Some(without_frame(text))
+}
+
+/// A result without the lines that the client writes before it, and the exit code that they tell.
+pub(super) fn without_frame(text: String) -> ToolOutput {
     // Older versions write the result as an object inside the text.
     if text.starts_with('{')
         && let Ok(inner) = serde_json::from_str::<Value>(&text)
         && let (Some(own), Some(code)) = (inner["output"].as_str(), inner["metadata"]["exit_code"].as_i64())
     {
-        return Some(ToolOutput { text: own.to_owned(), failed: Some(code != 0) });
+        return ToolOutput { text: own.to_owned(), failed: None, exit_code: i32::try_from(code).ok() };
     }
-    Some(match text.split_once("Output:\n") {
+    match text.split_once("Output:\n") {
         Some((frame, own)) if frame.lines().any(|line| line.starts_with("Wall time:")) => {
-            let failed = frame.lines().find_map(exit_code).map(|code| code != 0);
-            ToolOutput { text: own.to_owned(), failed }
+            let exit_code = frame.lines().find_map(exit_code);
+            ToolOutput { text: own.to_owned(), failed: None, exit_code }
         }
         Some(_) | None => {
             let failed = is_refusal(&text).then_some(true);
-            ToolOutput { text, failed }
+            ToolOutput::new(text, failed)
         }
-    })
+    }
 }
 
 /// Whether a result without the client's frame says that the command was not run.
@@ -349,7 +354,7 @@ fn is_refusal(text: &str) -> bool {
     beginnings.iter().any(|beginning| text.starts_with(beginning)) || text.contains("rejected by user")
 }
 
-fn exit_code(line: &str) -> Option<i64> {
+fn exit_code(line: &str) -> Option<i32> {
     line.strip_prefix("Process exited with code ").or_else(|| line.strip_prefix("Exit code: "))?.trim().parse().ok()
 }
 

@@ -9,6 +9,7 @@ use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Step
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
+use crate::transcript::ToolOutput;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -28,10 +29,11 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     deny,
     block: "deny",
     after_tool: AfterTool::EndsTurn,
-    context: ContextEvents { before_tool: None, after_tool: "AfterTool", prompt: "BeforeAgent", agent_start: None },
+    context: ContextEvents { before_tool: None, prompt: "BeforeAgent", agent_start: None },
     project_variables: &["GEMINI_PROJECT_DIR"],
     step_source: StepSource::ModelRequests,
     call_ids: CallIds::Unnamed,
+    idle_arguments,
     turn_end: TurnEnd::ByAnswer,
     agent_transcript: |_, _| None,
 };
@@ -40,10 +42,7 @@ pub(super) static HOOKS: HookDialect = HookDialect {
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "BeforeTool" => Event::Asked(wire.tool()?),
-        "AfterTool" => {
-            let response = Response::read(wire.tool_response);
-            wire.done(response.output, response.failed)?
-        }
+        "AfterTool" => wire.done(response(wire.tool_response))?,
         "BeforeAgent" => Event::Prompt,
         "BeforeModel" => Event::ModelAsked { model: model(wire.llm_request) },
         "AfterAgent" => wire.claimed(),
@@ -62,33 +61,61 @@ fn model(request: Option<&RawValue>) -> String {
 }
 
 /// What a tool gave.
-struct Response {
-    output: String,
-    failed: Option<bool>,
+fn response(response: Option<&RawValue>) -> ToolOutput {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow, rename = "llmContent")]
+        content: Option<&'a RawValue>,
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(raw(response)) else {
+        return ToolOutput::new(text(response), None);
+    };
+    let failed = fields.error.is_some_and(|error| error.get() != "null").then_some(true);
+    ToolOutput { failed, ..without_frame(&text(fields.content)) }
 }
 
-impl Response {
-    fn read(response: Option<&RawValue>) -> Self {
-        #[derive(Deserialize)]
-        struct Fields<'a> {
-            #[serde(borrow, rename = "llmContent")]
-            content: Option<&'a RawValue>,
-            #[serde(borrow)]
-            error: Option<&'a RawValue>,
-        }
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(raw(response)) else {
-            return Self { output: text(response), failed: None };
-        };
-        let failed = fields.error.is_some_and(|error| error.get() != "null").then_some(true);
-        Self { output: plain(&text(fields.content)), failed }
+/// Arguments that do not change what a tool does.
+fn idle_arguments(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "run_shell_command" => &["description", "timeout"],
+        "read_file" => &["limit"],
+        _ => &[],
     }
 }
 
-/// A result without the client's own wrapper, whose process number differs each time.
-pub(crate) fn plain(content: &str) -> String {
-    let own = |line: &&str| !line.starts_with("Process Group PGID: ") && !line.ends_with("untrusted_context>");
-    content.lines().filter(own).collect::<Vec<_>>().join("\n")
+/// A result without the client's own frame: the marks around it, the command's name before it, and the process numbers and
+/// exit code behind it.
+pub(crate) fn without_frame(content: &str) -> ToolOutput {
+    let unmarked: Vec<&str> = content.lines().filter(|line| !line.ends_with("untrusted_context>")).collect();
+    let start = unmarked.iter().position(|line| line.starts_with("Output: ") || *line == "Output:");
+    let framed = start.filter(|start| {
+        let before = unmarked.iter().take(*start);
+        before.into_iter().all(|line| line.starts_with("Command: ") || line.starts_with("Directory: "))
+    });
+    let Some(start) = framed else {
+        let own: Vec<&str> = unmarked.into_iter().filter(|line| !line.starts_with("Process Group PGID: ")).collect();
+        return ToolOutput::new(own.join("\n"), None);
+    };
+    let mut lines = unmarked.get(start..).unwrap_or_default().to_vec();
+    let mut exit_code = None;
+    while let Some(name) = lines.last().and_then(|line| FRAME.iter().find(|name| line.starts_with(**name))) {
+        let value = lines.pop().and_then(|line| line.strip_prefix(*name)).unwrap_or_default().trim();
+        if *name == "Exit Code: " {
+            exit_code = value.parse().ok();
+        }
+    }
+    if let Some(first) = lines.first_mut() {
+        *first = first.strip_prefix("Output:").unwrap_or(first).trim_start_matches(' ');
+    }
+    let text = if lines == ["(empty)"] { String::new() } else { lines.join("\n") };
+    ToolOutput { text, failed: None, exit_code }
 }
+
+/// The lines behind a command's output.
+const FRAME: [&str; 6] =
+    ["Error: (none)", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ", "Process Group PID: "];
 
 fn deny(reason: &str, turn: Turn) -> Reply {
     Reply::json(&match turn {
@@ -104,6 +131,12 @@ mod tests {
     #[test]
     fn the_clients_wrapper_is_no_part_of_a_result() {
         let content = "<untrusted_context>\nOutput: tick\nProcess Group PGID: 21106\n</untrusted_context>";
-        assert_eq!(plain(content), "Output: tick");
+        let code = |text: &str| (without_frame(text).text, without_frame(text).exit_code);
+        assert_eq!(code(content), ("tick".to_owned(), None));
+        let failed = "Command: make\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 2\nSignal: (none)\nProcess Group PGID: 7";
+        assert_eq!(code(failed), ("a\nb".to_owned(), Some(2)));
+        assert_eq!(code("Output: (empty)\nExit Code: 1"), (String::new(), Some(1)));
+        // A file that is read may hold such lines.
+        assert_eq!(code("# Notes\nOutput: x\nExit Code: 1"), ("# Notes\nOutput: x\nExit Code: 1".to_owned(), None));
     }
 }

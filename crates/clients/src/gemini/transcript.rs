@@ -1,6 +1,6 @@
 //! Gemini CLI's session file: one line per answer, written again with its calls when their results arrive.
 
-use super::hook::plain;
+use super::hook::without_frame;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
@@ -207,5 +207,5 @@ fn output(result: &RawResult<'_>) -> Option<ToolOutput> {
     let response = &value[0]["functionResponse"]["response"];
     let (output, error) = (response["output"].as_str(), response["error"].as_str());
     let failed = result.failed.or_else(|| error.map(|_| true));
-    error.or(output).map(|text| ToolOutput { text: plain(text), failed })
+    error.or(output).map(|text| ToolOutput { failed, ..without_frame(text) })
 }

@@ -46,6 +46,10 @@ const RESULT_BYTES_MAX: usize = 2_048;
 /// The answer to one event, from all decisions that it led to, oldest first. `waiting` holds the remarks that wait for an answer that can carry them.
 pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<String>) -> Answer {
     waiting.extend(decisions.iter().flat_map(|decision| remarks(decision)));
+    // A constraint that came with an event which carries no text waits for the next one that does.
+    if !matches!(event, Event::Asked(_) | Event::Done(..)) {
+        waiting.extend(decisions.iter().filter_map(|decision| override_in(decision)).map(override_text));
+    }
     let Some(last) = decisions.last() else { return Answer::Pass };
     match event {
         Event::Asked(_) => match decisions.iter().rev().find(|decision| refuses_a_call(decision, last)) {

@@ -27,6 +27,8 @@ pub struct HookDialect {
     pub step_source: StepSource,
     /// Whether its hooks and its transcript name a call by the same id.
     pub call_ids: CallIds,
+    /// Arguments of a tool that do not change what it does: free text, limits of time and size.
+    pub idle_arguments: fn(&str) -> &'static [&'static str],
     /// Whether an answer of a hook can end the agent's turn.
     pub turn_end: TurnEnd,
     /// Where it keeps a sub-agent's transcript that no hook names, by the session's transcript and the sub-agent's id.
@@ -38,8 +40,6 @@ pub struct HookDialect {
 pub struct ContextEvents {
     /// Before a tool.
     pub before_tool: Option<&'static str>,
-    /// After a tool.
-    pub after_tool: &'static str,
     /// A person's prompt.
     pub prompt: &'static str,
     /// The start of a sub-agent.

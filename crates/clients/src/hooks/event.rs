@@ -82,6 +82,8 @@ pub struct Outcome {
     pub output: String,
     /// Whether the client calls it an error; none if it does not say.
     pub failed: Option<bool>,
+    /// The exit code of a command, where the result tells it.
+    pub exit_code: Option<i32>,
     /// How long it took.
     pub duration_ms: u64,
 }

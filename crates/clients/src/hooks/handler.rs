@@ -207,6 +207,12 @@ impl HookHandler<'_> {
             memory.let_in(&agent.id);
         }
         let answer = answer::of(&call.event, &decisions, &mut memory.remarks);
+        // What this client cannot be told at this event is said with the next result.
+        if let Answer::Tell(text) = &answer
+            && say(call, &answer) == Reply::default()
+        {
+            memory.remarks.push(text.clone());
+        }
         let refused = hammered(&context, &decisions, memory);
         if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
             memory.calls.settle(ids, tool);

@@ -22,6 +22,8 @@ pub struct HookCall {
     pub transcript: Option<PathBuf>,
     /// The sub-agent that acts, if it is not the main one.
     pub agent: Option<Agent>,
+    /// What the client calls the event.
+    pub event_name: String,
     /// What happened.
     pub event: Event,
     /// What a person said, where one speaks.
@@ -66,6 +68,7 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
         cwd: input.cwd,
         transcript: input.transcript_path,
         agent,
+        event_name: input.hook_event_name.into_owned(),
         event,
         prompt,
     })
@@ -82,9 +85,10 @@ pub fn say(call: &HookCall, answer: &Answer) -> Reply {
         (_, Answer::Pass) => Reply::default(),
         (Event::Asked(_) | Event::ModelAsked { .. }, Answer::Refuse { reason, turn }) => (hooks.deny)(reason, *turn),
         (Event::Asked(_), Answer::Tell(text)) => beside(events.before_tool, text),
-        (Event::Done(..), Answer::Tell(text)) => beside(Some(events.after_tool), text),
+        (Event::Done(..), Answer::Tell(text)) => beside(Some(&call.event_name), text),
         (Event::Done(..), Answer::Override { text, result }) => match can {
-            AfterTool::EndsTurn => beside(Some(events.after_tool), text),
+            // A failed call has an event of its own, and a text under another's name is thrown away.
+            AfterTool::EndsTurn => beside(Some(&call.event_name), text),
             AfterTool::ReplacesResult => block(&format!("{text}\n\n{result}")),
         },
         (Event::Done(..), Answer::Refuse { reason, turn }) => match (can, turn) {

@@ -97,7 +97,8 @@ impl CallContext<'_> {
         observer: &mut Observer,
         memory: &mut HookMemory,
     ) -> AgentEvent {
-        let exit_code = figures::exit_code(self.call, memory, tool.call_id.as_deref());
+        let recorded = figures::exit_code(self.call, memory, tool.call_id.as_deref());
+        let exit_code = outcome.exit_code.or(recorded);
         let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, exit_code, ..self.raw(tool) };
         let facts = observer.observe(&raw);
         let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
@@ -155,7 +156,8 @@ impl CallContext<'_> {
     }
 
     fn raw<'b>(&'b self, tool: &'b ToolCall) -> RawCall<'b> {
-        RawCall { workspace_root: self.root.to_str(), ..tool.raw() }
+        let idle = (self.call.client.adapter().hooks.idle_arguments)(&tool.name);
+        RawCall { workspace_root: self.root.to_str(), idle, ..tool.raw() }
     }
 }
 

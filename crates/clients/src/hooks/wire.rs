@@ -3,6 +3,7 @@
 use super::event::{Event, Outcome, Repeat, Source, ToolCall};
 use super::legible;
 use super::reply::HookError;
+use crate::transcript::ToolOutput;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -49,8 +50,9 @@ impl HookInput<'_> {
     }
 
     /// A tool's run, with its output as the client's dialect reads it.
-    pub(crate) fn done(&self, output: String, failed: Option<bool>) -> Result<Event, HookError> {
-        let outcome = Outcome { output, failed, duration_ms: self.duration_ms.unwrap_or(0) };
+    pub(crate) fn done(&self, output: ToolOutput) -> Result<Event, HookError> {
+        let ToolOutput { text: output, failed, exit_code } = output;
+        let outcome = Outcome { output, failed, exit_code, duration_ms: self.duration_ms.unwrap_or(0) };
         Ok(Event::Done(self.tool()?, outcome))
     }
 

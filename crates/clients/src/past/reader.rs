@@ -36,6 +36,7 @@ pub(super) struct PastCall {
     call: ToolCall,
     output: Option<String>,
     failed: Option<bool>,
+    exit_code: Option<i32>,
     at_ms: Option<u64>,
     answer: Option<String>,
     /// A person spoke before it.
@@ -76,10 +77,15 @@ impl PastCall {
     }
 
     /// The call as an event of a trace.
-    pub(super) fn event(&self) -> serde_json::Value {
-        let args: serde_json::Value = serde_json::from_str(&self.call.input).unwrap_or_default();
+    pub(super) fn event(&self, client: Client) -> serde_json::Value {
+        let mut args: serde_json::Value = serde_json::from_str(&self.call.input).unwrap_or_default();
+        if let Some(fields) = args.as_object_mut() {
+            let idle = (client.adapter().hooks.idle_arguments)(&self.call.name);
+            fields.retain(|name, _| !idle.contains(&name.as_str()));
+        }
         json!({
-            "tool": self.call.name, "args": args, "output": self.output, "error": self.failed, "t_ms": self.at_ms,
+            "tool": self.call.name, "args": args, "output": self.output, "error": self.failed,
+            "exit_code": self.exit_code, "t_ms": self.at_ms,
             "tokens": self.spent.tokens.get(), "cost_micro_usd": self.spent.micro_usd.get(), "text": self.text,
             "msg_id": self.answer, "user_turn": self.user_turn,
         })
@@ -189,7 +195,7 @@ impl PastReader {
                 if let Some(call) = newest.find(|call| call.id() == result.call)
                     && let Some(output) = result.output()
                 {
-                    (call.output, call.failed) = (Some(output.text), output.failed);
+                    (call.output, call.failed, call.exit_code) = (Some(output.text), output.failed, output.exit_code);
                 }
             }
             Item::ExitCode { .. }

@@ -44,7 +44,11 @@ fn claudes_events_are_understood() {
     let other = json!({"tool_response": {"filePath": "/w/a", "success": true}});
     assert_eq!(output(&read("PostToolUse", &tool(&other))).0, r#"{"filePath":"/w/a","success":true}"#);
     let failed = json!({"error": "Exit code 1", "is_interrupt": false});
-    assert_eq!(output(&read("PostToolUseFailure", &tool(&failed))), ("Exit code 1", Some(true)));
+    assert_eq!(output(&read("PostToolUseFailure", &tool(&failed))), ("", None), "the exit code is told apart");
+    let refused = json!({"error": "<tool_use_error>String not found</tool_use_error>"});
+    assert_eq!(output(&read("PostToolUseFailure", &tool(&refused))), ("String not found", Some(true)));
+    let found = json!({"tool_response": {"mode": "files_with_matches", "filenames": ["a", "b"], "durationMs": 7}});
+    assert_eq!(output(&read("PostToolUse", &tool(&found))).0, "a\nb");
     let cases = [
         ("UserPromptSubmit", json!({"prompt": "x"}), Event::Prompt),
         ("Stop", json!({"stop_hook_active": false}), Event::Claimed(Repeat::First)),

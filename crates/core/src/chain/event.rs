@@ -58,6 +58,9 @@ pub struct AgentEvent {
     /// How much of the result was new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
+    /// A part of the result that changes at each repetition of the call and was therefore ignored, for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Label>,
     /// Fresh input tokens: neither read from nor written to the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<Tokens>,

@@ -229,8 +229,7 @@ impl Wire<'_> {
             error: self.error,
             exit_code: self.exit_code,
             text: self.text.as_deref(),
-            whole: None,
-            workspace_root: None,
+            ..RawCall::default()
         });
         let (token_count, tool_calls, latency_ms) = (self.token_count, self.tool_calls, self.latency_ms);
         let output_length = self.output_length;

@@ -59,6 +59,10 @@ pub struct Scanned {
     pub levels: Levels,
     /// The rule behind the strictest level.
     pub rule: Option<String>,
+    /// The first event that would have waited for room in the minute: no sign of being stuck, and felt all the same.
+    pub throttled_at: Option<u64>,
+    /// How many would have waited so.
+    pub throttles: u64,
     /// How many events the trace has.
     #[serde(skip)]
     pub events: u64,
@@ -134,6 +138,7 @@ struct TraceEvent<'a> {
     #[serde(borrow)]
     output_sha256: Option<Cow<'a, str>>,
     error: Option<bool>,
+    exit_code: Option<i32>,
     t_ms: Option<RunMillis>,
     tokens: Option<Tokens>,
     cost_micro_usd: Option<MicroUsd>,
@@ -229,6 +234,7 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut strictest: Option<(Level, String)> = None;
     let mut price = None;
     let mut alarms = Vec::new();
+    let (mut throttled_at, mut throttles) = (None, 0_u64);
     let mut next = 0_u64;
     for input in trace.inputs() {
         let decision = chain.step(&input).decision;
@@ -237,6 +243,10 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
         }
         let index = next;
         next += 1;
+        if waits(&decision, policy.profile) {
+            throttles += 1;
+            throttled_at.get_or_insert(index);
+        }
         for (level, rule, since, reason) in fired(&decision, policy.profile) {
             alarms.push(ScannedAlarm { event: index, level, rule: rule.clone(), reason });
             if level >= Level::Hold {
@@ -266,6 +276,8 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
         kind,
         levels,
         rule,
+        throttled_at,
+        throttles,
         events,
         price: price.unwrap_or_default(),
         alarms,
@@ -281,15 +293,20 @@ fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String, Price, St
         .collect();
     let price = levels.iter().map(|(_, _, price, _)| *price).max_by_key(|price| price.tokens).unwrap_or_default();
     let safety = &decision.safety;
-    // To the letter crossing the minute's bounds is a veto; on evidence it is a wait for room.
-    let waits = profile == Profile::Balanced && safety.rule.is_throttle() && safety.retry_after_ms.is_some();
-    if !safety.allowed && !waits {
+    if !safety.allowed && !waits(decision, profile) {
         levels.push((Level::Hold, safety.rule.id().to_owned(), price, safety.reason.to_string()));
     }
     if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {
         levels.push((Level::Stop, safety.rule.id().to_owned(), price, safety.reason.to_string()));
     }
     levels
+}
+
+/// Whether a call would have waited for room in the minute. To the letter crossing the minute's bounds is a veto; on evidence
+/// it is a wait.
+fn waits(decision: &Decision, profile: Profile) -> bool {
+    let safety = &decision.safety;
+    profile == Profile::Balanced && !safety.allowed && safety.rule.is_throttle() && safety.retry_after_ms.is_some()
 }
 
 impl TraceEvent<'_> {
@@ -306,10 +323,10 @@ impl TraceEvent<'_> {
             args: self.args.map_or("", RawValue::get),
             output: self.output.as_deref(),
             error: self.error,
-            exit_code: None,
+            exit_code: self.exit_code,
             text: self.text.as_deref(),
             whole: self.whole(),
-            workspace_root: None,
+            ..RawCall::default()
         });
         let event = AgentEvent {
             timestamp: at,
@@ -325,6 +342,7 @@ impl TraceEvent<'_> {
             error_kind: facts.error_kind,
             error_text: facts.error_text,
             gain: facts.gain,
+            ignored: facts.ignored,
             output_hash: facts.output_hash,
             sketch: facts.sketch,
             text_sketch: facts.text_sketch,

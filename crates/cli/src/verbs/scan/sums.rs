@@ -16,6 +16,9 @@ pub(super) struct Sum {
     pub(super) copies: u64,
     levels: LevelCounts,
     strictest: LevelCounts,
+    /// Sessions in which a call would have waited for room in the minute, and such calls.
+    throttled: u64,
+    throttles: u64,
     /// Runs with a model that is not in the price table.
     unknown_models: u64,
     spent: Price,
@@ -48,6 +51,8 @@ impl Sum {
             Some(Level::Stop) => self.strictest.stopped += 1,
             None => {}
         }
+        self.throttled += u64::from(judged.scanned.throttled_at.is_some());
+        self.throttles += judged.scanned.throttles;
         self.unknown_models += u64::from(past.basis == PriceBasis::HighestKnown);
         self.spent = self.spent.plus(news);
         self.saved = self.saved.plus(judged.saved);
@@ -62,6 +67,12 @@ impl Sum {
             "{}: {stopped} would have been stopped, {held} held, {warned} warned, {noted} only noted, {clean} clean",
             counted(self.runs, "session")
         )];
+        if self.throttled > 0 {
+            let (sessions, calls) = (counted(self.throttled, "session"), counted(self.throttles, "call"));
+            lines.push(format!(
+                "{sessions} would have been slowed down: {calls} waiting for room in the minute [GATE-2]"
+            ));
+        }
         if self.copies > 0 {
             let (copies, are) = (counted(self.copies, "transcript"), agreeing(self.copies, "is", "are"));
             lines.push(format!("{copies} {are} a copy of another and not counted again"));
@@ -86,7 +97,7 @@ impl Sum {
         let LevelCounts { noted, warned, held, stopped } = self.levels;
         json!({
             "transcripts": self.runs, "skipped": skipped, "copies": self.copies, "noted": noted, "overridden": warned,
-            "held": held, "stopped": stopped, "spent": amount(self.spent), "saved": amount(self.saved),
+            "held": held, "stopped": stopped, "throttled": self.throttled, "throttles": self.throttles, "spent": amount(self.spent), "saved": amount(self.saved),
             "since_first_repeat": amount(self.since_first_repeat), "unknown_models": self.unknown_models,
         })
     }

@@ -272,7 +272,8 @@ fn line(past: &PastSession, judged: &Judged) -> Value {
     json!({
         "client": past.client.name(), "session": past.session, "file": past.path, "calls": past.calls(),
         "folder": past.folder, "alarm_ms": at, "last_ms": past.last_ms(),
-        "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels, "call": judged.call,
+        "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels,
+        "throttled_at": scanned.throttled_at, "throttles": scanned.throttles, "call": judged.call,
         "spent": amount(past.spent), "saved": amount(judged.saved),
         "since_first_repeat": amount(judged.since_first_repeat),
         "price": match past.basis { PriceBasis::Listed => "known", PriceBasis::HighestKnown => "highest" },

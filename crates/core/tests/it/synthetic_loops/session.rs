@@ -1,4 +1,4 @@
-//! The generator: dice with a seed, a vocabulary, and a session that remembers when which level fired.
+//! A session that remembers when which level fired.
 
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
@@ -9,76 +9,7 @@ use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
 use tripwire_core::units::{Count, RunMillis, Tokens};
 use tripwire_observe::{Observer, RawCall};
-
-/// Random numbers that are the same for the same seed, everywhere.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
-    }
-
-    /// A number below `end`.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end.max(1)
-    }
-
-    /// A number from `low` to `high`.
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-
-    /// One of some.
-    pub(crate) fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len() as u64) as usize]
-    }
-
-    /// A made-up word: two or three syllables, so that there are thousands.
-    pub(crate) fn word(&mut self) -> String {
-        const SYLLABLES: [&str; 24] = [
-            "ba", "do", "ki", "lu", "me", "na", "po", "ri", "su", "ta", "ve", "wo", "xi", "yo", "zu", "ger", "mal",
-            "nor", "pin", "ral", "sen", "tor", "ven", "wil",
-        ];
-        (0..self.between(2, 3)).map(|_| self.one(&SYLLABLES)).collect()
-    }
-
-    /// Some made-up words.
-    pub(crate) fn words(&mut self, count: u64) -> Vec<String> {
-        (0..count).map(|_| self.word()).collect()
-    }
-
-    /// A sentence of made-up words.
-    pub(crate) fn sentence(&mut self, count: u64) -> String {
-        self.words(count).join(" ")
-    }
-
-    /// A path in a made-up project.
-    pub(crate) fn path(&mut self) -> String {
-        format!("src/{}/{}.{}", self.word(), self.word(), self.one(&["rs", "py", "ts", "go"]))
-    }
-}
-
-/// One call and what came of it.
-#[derive(Default)]
-pub(crate) struct Call<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) args: String,
-    pub(crate) output: Option<String>,
-    pub(crate) error: bool,
-    /// The model turn, where several calls share one.
-    pub(crate) turn: Option<u64>,
-}
-
-/// A call that went well.
-pub(crate) fn good<'a>(tool: &'a str, args: String, output: impl Into<String>) -> Call<'a> {
-    Call { tool, args, output: Some(output.into()), ..Call::default() }
-}
-
-/// A call that failed with a text.
-pub(crate) fn bad<'a>(tool: &'a str, args: String, output: impl Into<String>) -> Call<'a> {
-    Call { error: true, ..good(tool, args, output) }
-}
+use tripwire_testing::synthetic::{Call, Player};
 
 /// A session under the default policy; it notes the first call at which each level fired.
 #[derive(Debug)]
@@ -119,9 +50,14 @@ impl Session {
     pub(crate) fn state_bytes(&self) -> usize {
         self.chain.snapshot().unwrap().len()
     }
+}
 
-    /// Plays one call.
-    pub(crate) fn play(&mut self, call: &Call<'_>) {
+impl Player for Session {
+    fn is_over(&self) -> bool {
+        self.stopped_at.is_some()
+    }
+
+    fn play(&mut self, call: &Call<'_>) {
         self.at += 4_000;
         let at = RunMillis::new(self.at);
         let facts = self.observer.observe(&RawCall {

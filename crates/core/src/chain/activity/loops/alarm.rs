@@ -74,6 +74,8 @@ pub(crate) struct Named<'a> {
     pub(crate) action: &'a Action,
     /// The line that tells its error.
     pub(crate) error: Option<&'a Label>,
+    /// A part of its result that was ignored, because it changes at each repetition.
+    pub(crate) ignored: Option<&'a Label>,
 }
 
 impl Named<'_> {

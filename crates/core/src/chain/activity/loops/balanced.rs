@@ -76,7 +76,7 @@ impl Balanced {
             return None;
         }
         let seen = self.memory.take(policy, action, event, around);
-        let named = Named { action, error: event.error_text.as_ref() };
+        let named = Named { action, error: event.error_text.as_ref(), ignored: event.ignored.as_ref() };
         let alarm = self.judge(policy, named, around.spent.plus(event.price()), seen.repeated_in_turn);
         if seen.opens_epoch.is_present() {
             self.memory.open_epoch();
@@ -174,7 +174,7 @@ impl Balanced {
             words: "times in a row with the same result, the last one asked for after a warning",
             about: About::Call,
         };
-        Some(self.prove(&candidate, spent, Named { action, error: None }))
+        Some(self.prove(&candidate, spent, Named { action, error: None, ignored: None }))
     }
 
     /// Collects the proof of a candidate and puts it into words.
@@ -199,7 +199,14 @@ impl Balanced {
         let workspace = self.memory.history.workspace_since(indices.first().copied().unwrap_or_default());
         let (object, subject) = named.subject(reached.about, &self.memory.history.names());
         let colon = if subject.is_empty() { "" } else { ": " };
-        let reason = format!("{subject}{colon}{} {}{} (see {seen})", reached.count, reached.words, clause(workspace));
+        let ignored = named.ignored.map(|word| format!(", ignoring `{word}` which changes at each repetition"));
+        let reason = format!(
+            "{subject}{colon}{} {}{}{} (see {seen})",
+            reached.count,
+            reached.words,
+            clause(workspace),
+            ignored.unwrap_or_default()
+        );
         Alarm {
             level: reached.level,
             kind: reached.kind,

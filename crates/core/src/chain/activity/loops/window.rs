@@ -143,7 +143,7 @@ impl Window {
         // The first call was no repeat yet: the price counts from the second.
         let before = calls.get(1).or_else(|| calls.first()).map(|call| call.spent).unwrap_or_default();
         let workspace = self.workspace(&calls);
-        let (object, subject) = Named { action, error: None }.subject(candidate.about, &[]);
+        let (object, subject) = Named { action, error: None, ignored: None }.subject(candidate.about, &[]);
         let mut reason =
             alloc::format!("{subject}: {} {}{} (see ", candidate.count, candidate.words, clause(workspace));
         push_indices(&mut reason, &indices);

@@ -1,10 +1,10 @@
 //! Healthy work: what agents do all day and must be able to do (SPEC §4.3), in its repetitive forms.
 
-use super::session::{Call, Dice, Session, bad, good};
+use super::{Call, Dice, Player, bad, good};
 
 /// A kind of healthy work.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Healthy {
+pub enum Healthy {
     /// Reads of different files.
     Reading,
     /// File by file: read, edit, the editor's same answer each time.
@@ -32,7 +32,8 @@ pub(crate) enum Healthy {
 }
 
 impl Healthy {
-    pub(crate) const ALL: [Self; 12] = [
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
         Self::Reading,
         Self::Migration,
         Self::Polling,
@@ -73,7 +74,7 @@ fn overloaded(dice: &mut Dice, name: &str) -> Call<'static> {
 }
 
 /// Plays some rounds of it.
-pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds: u64) {
+pub fn play(kind: Healthy, session: &mut impl Player, dice: &mut Dice, rounds: u64) {
     let (file, name) = (dice.path(), dice.word());
     for round in 0..rounds {
         match kind {

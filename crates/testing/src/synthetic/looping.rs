@@ -1,10 +1,10 @@
 //! Loops: the shapes in which agents get stuck, with the number of calls within which each must be overridden.
 
-use super::session::{Call, Dice, Session, bad, good};
+use super::{Call, Dice, Player, bad, good};
 
 /// A kind of loop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Looping {
+pub enum Looping {
     /// The same call with the same result; only the time in the output moves.
     Identical,
     /// One call without arguments fails without a text, written in several empty ways.
@@ -30,7 +30,8 @@ pub(crate) enum Looping {
 }
 
 impl Looping {
-    pub(crate) const ALL: [Self; 11] = [
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
         Self::Identical,
         Self::EmptyArguments,
         Self::Spread,
@@ -49,14 +50,14 @@ impl Looping {
 const CALLS_MAX: u64 = 40;
 
 /// Plays the loop and says within how many calls it must have been overridden.
-pub(crate) fn play(kind: Looping, session: &mut Session, dice: &mut Dice) -> u64 {
+pub fn play(kind: Looping, session: &mut impl Player, dice: &mut Dice) -> u64 {
     let tool = dice.one(&["Bash", "fetch_page", "mcp__x__run_query", "lookup_order"]);
     let (name, answer, period) = (dice.word(), dice.sentence(9), dice.between(2, 8));
     let gap = dice.between(1, 2);
     let topic = dice.words(9);
     let facts = dice.sentence(24);
     for round in 0..CALLS_MAX {
-        if session.stopped_at.is_some() {
+        if session.is_over() {
             break;
         }
         let call: Call<'_> = match kind {
@@ -88,8 +89,10 @@ pub(crate) fn play(kind: Looping, session: &mut Session, dice: &mut Dice) -> u64
             Looping::FailedEdits => good("Read", format!(r#"{{"file_path":"{}"}}"#, dice.path()), dice.sentence(30)),
             Looping::Reworded => {
                 // The same words in another order, one of them exchanged for another.
-                let turned = (0..topic.len()).map(|at| topic[(at + round as usize) % topic.len()].as_str());
-                let question = format!("{} {}", turned.skip(1).collect::<Vec<_>>().join(" "), dice.word());
+                let first = usize::try_from(round).unwrap_or(0) % topic.len() + 1;
+                let turned: Vec<&str> =
+                    topic.iter().cycle().skip(first).take(topic.len() - 1).map(String::as_str).collect();
+                let question = format!("{} {}", turned.join(" "), dice.word());
                 good("web_search", format!(r#"{{"query":"{question}"}}"#), facts.clone())
             }
             Looping::Echo => {
