@@ -1,4 +1,5 @@
-//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`.
+//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
+//! `cargo xtask loso`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::{mutants, reference, robust, tidy};
+use xtask::{loso, mutants, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -45,6 +46,12 @@ enum Chore {
         #[arg(long, value_name = "NAME")]
         only: Option<String>,
     },
+    /// Choose the thresholds of `balanced` without one source of labelled traces, measure them on it, for each source
+    Loso {
+        /// Traces as `tripwire scan --traces` reads them, each with its `source` and its `label`; `.zst` is unpacked
+        #[arg(value_name = "FILE")]
+        traces: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -54,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
         Chore::Mutants { seed, count } => run_mutants(&own_repository(), seed, count),
+        Chore::Loso { traces } => run_loso(&traces),
     };
     outcome.unwrap_or_else(|error| {
         // When stderr is gone too, the exit code is all that is left to say it with.
@@ -100,6 +108,11 @@ fn run_robust(traces: Option<&Path>, only: Option<&str>) -> Result<ExitCode, Box
         let _unheard = writeln!(io::stdout().lock(), "{line}");
     })?;
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_loso(traces: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    write!(io::stdout().lock(), "{}", loso::table(traces)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_mutants(root: &Path, seed: u64, count: usize) -> Result<ExitCode, Box<dyn std::error::Error>> {

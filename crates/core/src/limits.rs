@@ -6,10 +6,12 @@ pub const LABEL_BYTES_MAX: usize = 1_024;
 pub const QUOTE_BYTES_MAX: usize = 2_000;
 /// Most event indices that one finding names as evidence.
 pub const EVIDENCE_MAX: usize = 24;
-/// Events that the loop rules look back on.
+/// Events that the counting rules of `strict` look back on.
 pub const WINDOW_EVENTS: usize = 32;
 /// Longest cycle that is looked for, in steps.
-pub const CYCLE_PERIOD_MAX: usize = 8;
+pub const CYCLE_PERIOD_MAX: usize = 16;
+/// Calls that the rules on evidence look back on: three turns of the longest cycle.
+pub const HISTORY_CALLS: usize = 48;
 /// Events whose output sketches are kept for the comparison of neighbours.
 pub const SIMILARITY_EVENTS: usize = 5;
 /// Entries of the sliding minute; beyond it, neighbours are merged so that they expire later, never earlier.
@@ -31,7 +33,7 @@ pub const ALLOWANCE_MS: u64 = 86_400_000;
 /// A wall clock that steps back by less than this is clamped; by more, the guard holds.
 pub const CLOCK_STEP_BACK_MS_MAX: u64 = 5_000;
 /// The version of the serialised state; another version is refused, never guessed at.
-pub const STATE_VERSION: u32 = 4;
+pub const STATE_VERSION: u32 = 5;
 /// The version of what the rules decide and say; a session carries the one it began under, so that a replay can tell newer rules
 /// from a changed record.
 pub const RULES_VERSION: u32 = 2;
@@ -39,8 +41,9 @@ pub const RULES_VERSION: u32 = 2;
 pub const STATE_BYTES_MAX: usize = 16 * 1_024;
 
 const _: () = {
-    assert!(WINDOW_EVENTS >= 24, "SPEC §4: cycles are looked for over at least 24 events");
-    assert!(WINDOW_EVENTS >= CYCLE_PERIOD_MAX.saturating_mul(3), "three turns of the longest cycle fit the window");
+    assert!(HISTORY_CALLS >= 48, "SPEC §4: cycles are looked for over at least 48 events");
+    assert!(HISTORY_CALLS >= CYCLE_PERIOD_MAX.saturating_mul(3), "three turns of the longest cycle fit");
+    assert!(HISTORY_CALLS <= 64, "a mask of one machine word covers all calls");
     assert!(EVIDENCE_MAX <= WINDOW_EVENTS, "evidence is drawn from the window");
     assert!(LABEL_BYTES_MAX < STATE_BYTES_MAX, "one label cannot fill the state");
     assert!(REFUSALS_WINDOW_MAX <= 64, "refusals are kept in one machine word");

@@ -61,6 +61,14 @@ pub enum Rule {
     LoopStale,
     /// Calls that differ only in a number.
     LoopPaging,
+    /// What an override named came back unchanged.
+    LoopIgnored,
+    /// One task given out again and again.
+    LoopSpawn,
+    /// Starting over, by the agent's own words.
+    LoopRestart,
+    /// Replies that say the same.
+    LoopChant,
     /// The advisor's answer.
     LoopAdvice,
     /// Calls that bring no result.
@@ -101,7 +109,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 48] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -128,6 +136,10 @@ impl Rule {
         Self::LoopAction,
         Self::LoopStale,
         Self::LoopPaging,
+        Self::LoopIgnored,
+        Self::LoopSpawn,
+        Self::LoopRestart,
+        Self::LoopChant,
         Self::LoopAdvice,
         Self::LoopUnanswered,
         Self::LoopRefusals,
@@ -178,6 +190,10 @@ impl Rule {
             Self::LoopAction => "LOOP-2.action",
             Self::LoopStale => "LOOP-2.stale",
             Self::LoopPaging => "LOOP-2.paging",
+            Self::LoopIgnored => "LOOP-2.ignored",
+            Self::LoopSpawn => "LOOP-2.spawn",
+            Self::LoopRestart => "LOOP-2.restart",
+            Self::LoopChant => "LOOP-2.chant",
             Self::LoopAdvice => "LOOP-4",
             Self::LoopUnanswered => "LOOP-6",
             Self::LoopRefusals => "LOOP-7",
@@ -203,7 +219,7 @@ impl Rule {
     /// health.
     #[must_use]
     pub const fn is_proof_of_loop(self) -> bool {
-        matches!(self, Self::LoopExact | Self::LoopRepeat | Self::LoopCycle | Self::LoopError)
+        matches!(self, Self::LoopExact | Self::LoopRepeat | Self::LoopCycle | Self::LoopError | Self::LoopIgnored)
     }
 
     /// Whether its refusal may be a mere wait for room in the minute.

@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 
 /// The canonical form of "no arguments", in whichever way a client spells it.
 const NOTHING: &str = "{}";
+/// The canonical form of arguments that name something and say nothing, such as `{"": ""}`.
+const MISSPELT: &str = "null";
 
 /// Arguments as JSON, or as the plain text they are.
 #[derive(Debug)]
@@ -26,7 +28,9 @@ impl<'a> Arguments<'a> {
         let text = text.trim();
         match text.starts_with(['{', '[', '"', 'n']).then(|| Json::parse(text)).flatten() {
             Some(Json::Text(inner)) => Self::Plain(Cow::Owned(inner)),
-            // Clients spell a missing argument in many empty ways; all of them are the same call.
+            // Clients spell a missing argument in many empty ways; all of them are the same call. It is not the call that spells
+            // it right, which may be the very repair of the other: nothing that is said of one holds for the other.
+            Some(json) if json.is_nothing() && !json.is_empty() => Self::Json(Json::Bare(MISSPELT)),
             Some(json) => Self::Json(json.without_nothing().unwrap_or(Json::Object(Vec::new()))),
             None => Self::Plain(Cow::Borrowed(text)),
         }
@@ -68,6 +72,7 @@ impl<'a> Arguments<'a> {
     /// The canonical text: sorted keys, volatile parts stripped, everything else kept.
     pub(super) fn canonical(&self) -> String {
         match self {
+            Self::Json(Json::Bare(MISSPELT)) => MISSPELT.to_owned(),
             Self::Json(json) if json.is_nothing() => NOTHING.to_owned(),
             Self::Json(json) => {
                 let mut out = String::new();
@@ -258,20 +263,18 @@ mod tests {
 
     #[test]
     fn every_spelling_of_no_arguments_is_the_same() {
+        for text in ["", "  ", "null", "{}", "[]", "\"\""] {
+            assert_eq!(canonical(text), NOTHING, "{text}");
+        }
         for text in [
-            "",
-            "  ",
-            "null",
-            "{}",
-            "[]",
             "{\"\":\"\"}",
             "{\"\":{}}",
             "{\"\": {\"\": null}}",
-            "\"\"",
             "{\"a\":\"\"}",
             "{\"arguments\":{}}",
+            "{\"\": \"\", \"arguments\": {}}",
         ] {
-            assert_eq!(canonical(text), NOTHING, "{text}");
+            assert_eq!(canonical(text), MISSPELT, "{text}");
         }
         for text in ["0", "false", "{\"\":\"x\"}", "x", "{\"a\":0}", "[\"\",1]"] {
             assert_ne!(canonical(text), NOTHING, "{text}");

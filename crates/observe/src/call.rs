@@ -10,7 +10,7 @@ use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
 use super::words::{self, Words};
 use super::work::{self, Mark, Marks, Work};
-use super::{digest, error_kind, normal, outcome, position, signature, text_files, wording};
+use super::{digest, error_kind, lines, normal, outcome, position, retry, signature, text_files, wording};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -63,6 +63,9 @@ impl<'a> Call<'a> {
         if self.is_silent(raw, &outcome) {
             flags = flags.with(Flag::Silent);
         }
+        if raw.text.is_some_and(retry::tells) {
+            flags = flags.with(Flag::Retry);
+        }
         let mut facts = Facts {
             action,
             outcome,
@@ -94,7 +97,7 @@ impl<'a> Call<'a> {
         let mut normal = normal::normal_answer(output, Volatility::Output, &self.said);
         facts.sketch = minhash::sketch(&normal);
         if facts.outcome.status == Status::Error && !normal.is_empty() {
-            facts.error_digest = Some(digest::of(&normal::mask_digits(&normal)));
+            facts.error_digest = error_digest(&normal, raw.whole);
             facts.error_kind = Some(error_kind::of(&String::from_utf8_lossy(&normal), &self.said));
             facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
@@ -156,10 +159,16 @@ impl<'a> Call<'a> {
     fn intentions(&self, work: &Work, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
         let changed = flags.has(Flag::Edit) || flags.has(Flag::Install);
         let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
-        let waits = self.name.waits();
-        [(Flag::Change, !changed && self.changes(work)), (Flag::Ask, asks), (Flag::Wait, waits)]
+        let waits = self.kind != ToolKind::Shell && (self.name.waits() || self.name.types()) && !self.runs_something();
+        let changes = !changed && self.changes(work);
+        [(Flag::Change, changes), (Flag::Ask, asks), (Flag::Wait, waits), (Flag::Spawn, self.name.spawns())]
             .into_iter()
             .filter_map(|(flag, holds)| holds.then_some(flag))
+    }
+
+    /// Whether the arguments hold a command, or something to type into a program that runs.
+    fn runs_something(&self) -> bool {
+        !lines::given(self.name.types(), &self.arguments).is_empty()
     }
 
     /// Whether the call was meant to change something.
@@ -179,7 +188,8 @@ impl<'a> Call<'a> {
                 let work = work::of_command(&command);
                 work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
             }),
-            ToolKind::Other => self.name.changes() && !self.looks(),
+            // What is typed into a program that runs is a command to it.
+            ToolKind::Other => self.name.changes() && !self.name.types() && !self.looks(),
             ToolKind::Shell | ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => {
                 false
             }
@@ -244,10 +254,40 @@ fn is_own_message(said: &str, output: &str) -> bool {
     same >= MESSAGE_WORDS_MIN
 }
 
+/// The digest of an error: its text without positions. Where only the beginning is known, two errors are one only if their
+/// wholes are. A text that tells the exit status and nothing else says nothing.
+fn error_digest(normal: &[u8], whole: Option<&str>) -> Option<Label> {
+    /// Words around an exit status.
+    const STATUS: [&str; 10] =
+        ["exit", "exited", "code", "status", "process", "command", "with", "failed", "returned", "error"];
+    let plain = String::from_utf8_lossy(normal).to_ascii_lowercase();
+    let mut words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let is_status = |word: &str| STATUS.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit());
+    if plain.len() < 80 && plain.contains(|c: char| c.is_ascii_digit()) && words.all(is_status) {
+        return None;
+    }
+    let mut text = position::masked(normal);
+    if let Some(whole) = whole {
+        text.extend_from_slice(whole.as_bytes());
+    }
+    Some(digest::of(&text))
+}
+
 fn kind_of(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
     let kind = tools::kind(tool);
     let looks = || arguments.field(&["command", "action"]).is_some_and(|command| tools::is_view(&command));
-    if kind == ToolKind::Edit && looks() { ToolKind::Read } else { kind }
+    match kind {
+        ToolKind::Edit if looks() => ToolKind::Read,
+        // What types into a program that runs only waits if it types nothing.
+        ToolKind::Wait if !lines::given(Name::of(tool).types(), arguments).is_empty() => ToolKind::Other,
+        ToolKind::Edit
+        | ToolKind::Shell
+        | ToolKind::Read
+        | ToolKind::Search
+        | ToolKind::Plan
+        | ToolKind::Wait
+        | ToolKind::Other => kind,
+    }
 }
 
 pub(super) fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
@@ -285,7 +325,7 @@ fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
         Flag::Test => ran,
         Flag::Build | Flag::Read | Flag::Search | Flag::Plan | Flag::Wait => true,
         // Set by what the call was for, not by what it did.
-        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text | Flag::Touched => false,
+        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text | Flag::Touched | Flag::Spawn | Flag::Retry => false,
     };
     let mut flags = Flags::default();
     for (flag, _) in Flag::ALL {

@@ -1,4 +1,5 @@
-//! What kind of error it is: its first words without what it quotes, so that two errors about two files are one kind.
+//! What kind of error it is: all that it says without what it quotes, so that two errors about two files are one kind. What stands
+//! first is often the same whatever went wrong, so the beginning alone would make one kind of a tool's different errors.
 
 use super::digest;
 use super::normal::without_escapes;
@@ -8,9 +9,9 @@ use alloc::string::String;
 use tripwire_core::label::Label;
 
 /// Words that name a kind.
-const KIND_WORDS: usize = 8;
+const KIND_WORDS: usize = 200;
 /// Characters in which an error says what it is.
-const KIND_CHARS: usize = 600;
+const KIND_CHARS: usize = 2_000;
 /// What stands in quotes or brackets is left out, if they close within this many characters.
 const QUOTE_CHARS: usize = 200;
 
@@ -110,6 +111,10 @@ mod tests {
     #[test]
     fn different_errors_are_different_kinds() {
         let kind = |error: &str| of(error, "x");
+        let checked =
+            |found: &str| kind(&alloc::format!("The change was rejected because the checker found problems: {found}"));
+        assert_ne!(checked("unused import"), checked("missing semicolon"));
+        assert_ne!(checked("unused import; missing semicolon"), checked("unused import"), "a list that shrinks moves");
         assert_ne!(kind("String to replace not found"), kind("File has been modified since it was read"));
         assert_ne!(kind("expected (a) type"), kind("expected (a) name"));
     }

@@ -54,6 +54,15 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether it has no members at all, and not only empty ones.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Bare(_) | Self::Text(_) => self.is_nothing(),
+            Self::List(items) => items.is_empty(),
+            Self::Object(fields) => fields.is_empty(),
+        }
+    }
+
     /// The value without its empty members, however deep; nothing if nothing is left.
     pub(super) fn without_nothing(self) -> Option<Self> {
         match self {

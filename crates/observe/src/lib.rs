@@ -41,6 +41,7 @@ mod random;
 mod raw;
 mod relative;
 mod repeated;
+mod retry;
 mod signature;
 mod test_scripts;
 mod text_files;
@@ -63,7 +64,7 @@ pub use text_files::{is_code, is_plain_text, is_test_file};
 pub use volatile::Volatility;
 
 /// The version of everything that this module computes; the golden test changes with it.
-pub const OBSERVE_VERSION: u32 = 4;
+pub const OBSERVE_VERSION: u32 = 5;
 
 #[cfg(test)]
 mod tests;

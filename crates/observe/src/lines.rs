@@ -54,8 +54,6 @@ const COMMANDS: &[&str] = &[
 const AT_RUNNERS: &[&str] = &["input", "code", "line", "exec", "args", "arguments", "text", "stdin", "chars"];
 /// Fields that hold what is typed into a program that runs already.
 const TYPED: &[&str] = &["chars", "input", "text", "keys", "data", "stdin"];
-/// Words in the names of tools that type into a running program.
-const TYPERS: &[&str] = &["stdin", "process", "terminal", "pty", "tmux"];
 /// Fields that name the program's arguments beside its name.
 const ARGUMENTS: &[&str] = &["args", "arguments"];
 /// How deep in the arguments a command is looked for.
@@ -72,6 +70,34 @@ pub(super) fn of(tool: &str, arguments: &Arguments<'_>) -> Vec<String> {
         Arguments::Plain(_) => {}
     }
     found.lines
+}
+
+/// The command lines among arguments, and what is typed into a program that runs.
+pub(super) fn given(types: impl Into<Typing>, arguments: &Arguments<'_>) -> Vec<String> {
+    let reader = match types.into() {
+        Typing::Yes => CodeReader::Typer,
+        Typing::No => CodeReader::Any,
+    };
+    let mut found = FoundLines { reader, lines: Vec::new() };
+    if let Arguments::Json(json) = arguments {
+        found.value(json, DEPTH_MAX);
+    }
+    found.lines
+}
+
+/// Whether a tool types into a program that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typing {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+impl From<bool> for Typing {
+    fn from(types: bool) -> Self {
+        if types { Self::Yes } else { Self::No }
+    }
 }
 
 /// How much of a tool's arguments is a command line.
@@ -92,7 +118,7 @@ impl CodeReader {
         let name = Name::of(tool);
         match tools::kind(tool) {
             ToolKind::Shell => Self::Shell,
-            ToolKind::Wait | ToolKind::Other if name.has(TYPERS) => Self::Typer,
+            ToolKind::Wait | ToolKind::Other if name.types() => Self::Typer,
             ToolKind::Other if name.runs() => Self::Runner,
             ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
                 Self::Any

@@ -38,6 +38,14 @@ const ASKS: &[&str] = &["search", "websearch", "google", "query", "lookup", "fin
 /// Words of tools that wait or poll.
 const WAITS: &[&str] = &["wait", "sleep", "poll", "status", "output", "watch", "monitor"];
 
+/// Words of tools that hand a task to another agent.
+const SPAWNS: &[&str] = &["spawn", "delegate", "subagent", "subagents", "handoff", "dispatch"];
+/// Names of tools that do, by themselves.
+const AGENTS: &[&[&str]] =
+    &[&["task"], &["agent"], &["new", "task"], &["run", "agent"], &["call", "agent"], &["start", "agent"]];
+/// Words of tools that type into a program that runs.
+const TYPES: &[&str] = &["stdin", "process", "terminal", "pty", "tmux"];
+
 impl Name {
     /// Splits `web_search`, `WebSearch` and `mcp__x__web-search` into their words.
     pub(super) fn of(tool: &str) -> Self {
@@ -80,6 +88,20 @@ impl Name {
         self.has(ASKS) && !self.has(CHANGES)
     }
 
+    /// Whether it hands a task to another agent.
+    pub(super) fn spawns(&self) -> bool {
+        let whole: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        let exact = AGENTS
+            .iter()
+            .any(|agent| whole.ends_with(agent) && (whole.len() == agent.len() || whole.first() == Some(&"mcp")));
+        exact || self.has(SPAWNS)
+    }
+
+    /// Whether it types into a program that runs.
+    pub(super) fn types(&self) -> bool {
+        self.has(TYPES)
+    }
+
     /// Whether it waits.
     pub(super) fn waits(&self) -> bool {
         self.has(WAITS)
@@ -99,6 +121,12 @@ mod tests {
             assert!(Name::of(tool).changes(), "{tool}");
         }
         assert!(Name::of("TaskOutput").waits() && Name::of("run_it").runs());
+        for tool in ["Task", "Agent", "spawn_agent", "mcp__team__run_agent", "delegate_to", "new_task"] {
+            assert!(Name::of(tool).spawns(), "{tool}");
+        }
+        for tool in ["TaskOutput", "TaskCreate", "wait_agent", "user_agent", "AgentOutputTool"] {
+            assert!(!Name::of(tool).spawns(), "{tool}");
+        }
     }
 
     #[test]

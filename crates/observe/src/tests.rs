@@ -78,17 +78,21 @@ fn one_error_from_varied_places_has_one_error_digest() {
     assert_eq!(one_result, other_result, "a line number is no other result");
     let (three, three_ready) = digest("error: 3 of 20 replicas are ready");
     let (four, four_ready) = digest("error: 4 of 20 replicas are ready");
-    assert_eq!(three, four);
+    assert_ne!(three, four, "a count is what an error says");
     assert_ne!(three_ready, four_ready, "a count is");
     assert_ne!(one, digest("error: cannot find `y` at src/a.rs:10:5").0);
 }
 
 #[test]
-fn every_spelling_of_no_arguments_has_one_digest() {
+fn every_spelling_of_no_arguments_has_one_digest_and_every_misspelling_another() {
     let digest = |args: &str| observe(&call("page_down", args, "x")).action.args_digest;
-    for args in ["", "null", "{}", r#"{"":""}"#, r#"{"":{}}"#] {
+    for args in ["", "null", "{}"] {
         assert_eq!(digest(args), digest("{}"));
     }
+    for args in [r#"{"":{}}"#, r#"{"arguments":{}}"#] {
+        assert_eq!(digest(args), digest(r#"{"":""}"#));
+    }
+    assert_ne!(digest(r#"{"":""}"#), digest("{}"), "the well-formed call may be the repair of the other");
     assert_ne!(digest(r#"{"n":1}"#), digest("{}"));
 }
 
@@ -198,4 +202,53 @@ fn loop_2_an_observer_counts_what_is_new_and_the_plain_function_does_not() {
     assert_eq!(gain(observer.observe(&raw)), Some((7, 5)));
     assert_eq!(gain(observer.observe(&raw)), Some((7, 0)));
     assert_eq!(gain(observe(&raw)), None);
+}
+
+#[test]
+fn loop_2_error_cut_texts_and_bare_exit_codes_prove_nothing() {
+    let failed =
+        |output, whole| observe(&RawCall { error: Some(true), whole, ..call("Bash", "make", output) }).error_digest;
+    assert_eq!(failed("error: no rule", None), failed("error: no rule", None));
+    assert_ne!(failed("error: no rule", Some("a")), failed("error: no rule", Some("b")), "only the heads are equal");
+    assert_ne!(failed("HTTP 400", None), failed("HTTP 404", None));
+    assert_eq!(failed("a.py:3: name is not defined", None), failed("a.py:17: name is not defined", None));
+    for status in ["Exit code 1", "Command failed with exit code 2", "exit status: 3"] {
+        assert_eq!(failed(status, None), None, "{status}");
+    }
+}
+
+#[test]
+fn loop_3_empty_input_to_a_program_that_runs_is_a_look_and_a_typed_line_is_not() {
+    let waits = |tool, args| observe(&call(tool, args, "x")).flags.has(tripwire_core::chain::event::Flag::Wait);
+    for (tool, args) in [
+        ("write_stdin", r#"{"session_id":1,"chars":""}"#),
+        ("write_stdin", r#"{"session_id":1}"#),
+        ("mcp__term__terminal_process", r#"{"id":"a","input":""}"#),
+        ("BashOutput", r#"{"bash_id":"1"}"#),
+        ("TaskOutput", r#"{"task_id":"1","block":true}"#),
+        ("Bash", r#"{"command":"sleep 5"}"#),
+    ] {
+        assert!(waits(tool, args), "{tool} {args}");
+    }
+    for (tool, args) in [
+        ("write_stdin", r#"{"session_id":1,"chars":"ls\n"}"#),
+        ("Bash", r#"{"command":"ls"}"#),
+        ("Read", r#"{"file_path":"a"}"#),
+    ] {
+        assert!(!waits(tool, args), "{tool} {args}");
+    }
+}
+
+#[test]
+fn loop_2_echo_a_line_below_a_message_does_not_make_it_an_answer() {
+    let said = "Your booking for two people on the evening train to the coast is confirmed and paid in full today";
+    let silent = |output: &str| {
+        let args = alloc::format!(r#"{{"content":"{said}"}}"#);
+        observe(&call("respond", &args, output)).flags.has(tripwire_core::chain::event::Flag::Silent)
+    };
+    assert!(silent(said));
+    assert!(silent(&alloc::format!("{said}\nFinished in 3.21s")));
+    assert!(!silent(&alloc::format!(
+        "{said}\nThank you, and please move it to the morning train of the day after, for three"
+    )));
 }

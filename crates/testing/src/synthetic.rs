@@ -72,6 +72,10 @@ pub struct Call<'a> {
     pub error: bool,
     /// The model turn, where several calls share one.
     pub turn: Option<u64>,
+    /// What the model said before it.
+    pub said: Option<String>,
+    /// How long after the call before it, in milliseconds; nothing for the usual pace.
+    pub after_ms: Option<u64>,
 }
 
 /// A call that went well.

@@ -14,7 +14,7 @@ use self::loops::{Alarm, LoopState};
 use self::similarity::{Alike, Seen, SimilarityState};
 use self::tempo::TempoState;
 use super::event::AgentEvent;
-use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Level};
+use crate::decision::{ActivityMode, ActivityState, Finding, Intensity};
 use crate::policy::{Policy, Profile};
 use crate::text::Reason;
 use crate::units::{Ratio, RunMillis};
@@ -47,8 +47,10 @@ pub(crate) struct ActivityReading {
     pub(crate) beside: Option<Finding>,
     /// The proof that the last outputs are all alike, where that alone counts (ACT-1, `strict`).
     pub(crate) similar: Option<Alike>,
-    /// Whether the tempo is that of a runaway.
+    /// Whether the tempo is that of a runaway, and more than the tempo speaks for it.
     pub(crate) runaway: Sign,
+    /// Whether the tempo is that of a runaway.
+    pub(crate) hurried: Sign,
     /// The mode that the report just entered.
     pub(crate) entered: Option<ActivityMode>,
     /// Whether the evidence went back and forth within one dwell time.
@@ -75,18 +77,15 @@ impl ActivityEngine {
         let left_out = event.action.as_ref().is_some_and(|action| policy.loops.leaves_out(action));
         let similar = !left_out && self.similarity.observe(event, seen, threshold, window);
         let (alarm, beside) = self.loops.observe(policy, event, around);
-        let runaway = self.tempo.is_runaway(policy.activity.tempo_compression_ratio)
+        let hurried = self.tempo.is_runaway(policy.activity.tempo_compression_ratio)
             && (policy.profile == Profile::Strict || self.intensity.level() == Intensity::High);
+        // Speed alone is no evidence: quick reads after a long pause look the same.
+        let runaway = hurried && (policy.profile == Profile::Strict || self.loops.is_warned());
         let looping = match policy.profile {
             Profile::Strict => similar,
             // Outputs alone repeat in healthy work; they count only where nothing else is known of the action.
             // And an override on soft evidence (a reworded question, failures of all kinds) is a hint, not a loop.
-            Profile::Balanced => {
-                (similar && event.action.is_none())
-                    || alarm
-                        .as_ref()
-                        .is_some_and(|alarm| alarm.level >= Level::Override && alarm.rule.is_proof_of_loop())
-            }
+            Profile::Balanced => (similar && event.action.is_none()) || alarm.as_ref().is_some_and(Alarm::is_proof),
         };
         self.last_event_at = Some(at);
         let shown = match (runaway, looping) {
@@ -103,6 +102,7 @@ impl ActivityEngine {
             similar: (similar && policy.profile == Profile::Strict)
                 .then(|| self.similarity.prove(around.spent.plus(event.price()), window)),
             runaway: Sign::from(runaway),
+            hurried: Sign::from(hurried),
             entered,
             flipped: Sign::from(flipped),
             suspicion,

@@ -392,11 +392,15 @@ pub enum Flag {
     Text,
     /// Files of the workspace that a test could check changed while it ran, whatever its words say and however it ended.
     Touched,
+    /// It hands a task to another agent.
+    Spawn,
+    /// What the model said before it tells that it starts over: the way before did not work.
+    Retry,
 }
 
 impl Flag {
     /// Every flag with its name in JSON, in the order in which they are written.
-    pub const ALL: [(Self, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str); 16] = [
         (Self::Edit, "edit"),
         (Self::Install, "install"),
         (Self::Test, "test"),
@@ -411,6 +415,8 @@ impl Flag {
         (Self::Silent, "silent"),
         (Self::Text, "text"),
         (Self::Touched, "touched"),
+        (Self::Spawn, "spawn"),
+        (Self::Retry, "retry"),
     ];
 
     const fn bit(self) -> u16 {
@@ -429,6 +435,8 @@ impl Flag {
             Self::Silent => 1 << 11,
             Self::Text => 1 << 12,
             Self::Touched => 1 << 13,
+            Self::Spawn => 1 << 14,
+            Self::Retry => 1 << 15,
         }
     }
 }

@@ -30,6 +30,7 @@ pub use permit::Permit;
 pub(crate) use state::SafetyGate;
 
 use self::answer::GateOutcome;
+use self::health::Weight;
 use self::veto::VetoSet;
 use super::activity::loops::Alarm;
 use super::turn::Turn;
@@ -80,12 +81,12 @@ impl SafetyGate {
     /// What entering an alarm mode or flipping costs.
     fn apply_health_cost(&mut self, policy: &Policy, turn: &Turn<'_>) {
         match turn.reading.entered {
-            Some(ActivityMode::Looping) => self.health.fall(policy.health.looping_cost),
-            Some(ActivityMode::Runaway) => self.health.fall(policy.health.runaway_cost),
+            Some(ActivityMode::Looping) => self.charge(policy, policy.health.looping_cost, Weight::Proof),
+            Some(ActivityMode::Runaway) => self.charge(policy, policy.health.runaway_cost, Weight::Proof),
             Some(ActivityMode::Idle | ActivityMode::Working) | None => {}
         }
         if turn.reading.flipped.is_present() {
-            self.health.fall(policy.health.incident_cost);
+            self.charge(policy, policy.health.incident_cost, Weight::Hint);
         }
     }
 

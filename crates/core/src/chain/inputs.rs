@@ -291,7 +291,7 @@ impl Chain {
         if !gate.is_armed() {
             return;
         }
-        if failures >= self.policy.safety.max_consecutive_failures {
+        if self.state.progress.is_stuck(self.policy.safety.max_consecutive_failures) {
             if gate.standing.hold(HoldReason::NoProgress) {
                 turn.draft.cause(Effect::WriteReport(Report::Blocker));
                 turn.draft.cause(Effect::Hold(HoldReason::NoProgress));

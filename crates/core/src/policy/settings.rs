@@ -240,6 +240,12 @@ settings! {
         reword_threshold: Count = Count::new(2), "SPEC §4, measured";
         /// Calls among 4 that return only what was put into them that are overridden.
         echo_threshold: Count = Count::new(2), "SPEC §4, measured";
+        /// Returns of what an override rested on, with the same result, that are held.
+        ignored_hold_threshold: Count = Count::new(1), "SPEC §4, measured";
+        /// Repeats of one task for other agents that are overridden.
+        spawn_threshold: Count = Count::new(3), "SPEC §4, measured";
+        /// Replies among 8 that say that the way before did not work that are overridden.
+        restart_threshold: Count = Count::new(5), "SPEC §4, measured";
         /// Whether the first advisor is asked, at a hold for a loop, if it is one; its answer is journaled and decides nothing.
         model_check: Switch = Switch::Off, "SPEC §4";
         /// Refused calls in a row, whatever they were, that are noted.

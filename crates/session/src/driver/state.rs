@@ -17,7 +17,7 @@ use tripwire_workspace::control::Seen;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// The largest state file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -238,7 +238,7 @@ mod tests {
             Digest::of(&fs::read(path(SessionDir { layout: &layout, session: &session })).unwrap()).to_string();
         assert_eq!(
             (VERSION, digest.as_str()),
-            (5, "d738c0229c20d32ef563ae51a21ca601d3928b6fec6ca393415f2e56573d6caf"),
+            (6, "PENDING"),
             "a known session leaves another file; if a type in it changed, raise VERSION, else an older file would be read as something else",
         );
     }

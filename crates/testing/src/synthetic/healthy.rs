@@ -29,11 +29,23 @@ pub enum Healthy {
     ParallelBatch,
     /// Debugging: a failure now and then, another look, a change.
     Debugging,
+    /// Edits that miss twice and land the third time, then the tests, which fail alike.
+    MissAndHit,
+    /// A checker whose list of problems gets shorter or changes, under one and the same first line.
+    Diagnostics,
+    /// One look a minute at a build elsewhere.
+    RemoteBuild,
+    /// Sleep, look, sleep, look.
+    SleepAndLook,
+    /// Looks at a program that runs in the background.
+    BackgroundLooks,
+    /// One child per file, with nearly the same task.
+    Children,
 }
 
 impl Healthy {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 18] = [
         Self::Reading,
         Self::Migration,
         Self::Polling,
@@ -46,6 +58,12 @@ impl Healthy {
         Self::EmptySearches,
         Self::ParallelBatch,
         Self::Debugging,
+        Self::MissAndHit,
+        Self::Diagnostics,
+        Self::RemoteBuild,
+        Self::SleepAndLook,
+        Self::BackgroundLooks,
+        Self::Children,
     ];
 }
 
@@ -135,6 +153,74 @@ pub fn play(kind: Healthy, session: &mut impl Player, dice: &mut Dice, rounds: u
                 session.play(&edit(dice, &file));
                 session.play(&good("Bash", command(&format!("python {name}.py --step {round}")), dice.sentence(12)));
             }
+            Healthy::MissAndHit
+            | Healthy::Diagnostics
+            | Healthy::RemoteBuild
+            | Healthy::SleepAndLook
+            | Healthy::BackgroundLooks
+            | Healthy::Children => patient(kind, session, dice, &Round { file: &file, name: &name, round }),
         }
+    }
+}
+
+/// What a round of work is about.
+struct Round<'a> {
+    file: &'a str,
+    name: &'a str,
+    round: u64,
+}
+
+/// One round of work that takes several tries, or its time.
+fn patient(kind: Healthy, session: &mut impl Player, dice: &mut Dice, about: &Round<'_>) {
+    let Round { file, name, round } = *about;
+    match kind {
+        Healthy::MissAndHit => {
+            for _ in 0..2 {
+                let wrong = dice.sentence(4);
+                let args = format!(r#"{{"file_path":"{file}","old":"{wrong}"}}"#);
+                session.play(&bad("Edit", args, format!("String to replace not found: `{wrong}`")));
+            }
+            session.play(&edit(dice, file));
+            let red = "test result: FAILED. 3 passed; 1 failed";
+            session.play(&bad("Bash", command(&format!("cargo test {name}")), red));
+        }
+        // Nobody needs more than a handful of tries for one change.
+        Healthy::Diagnostics if round < 6 => {
+            let left: Vec<String> = (round..7).map(|n| format!("{} in {file}:{n}", dice.sentence(3))).collect();
+            let text = format!("The change was rejected because the checker found problems:\n{}", left.join("\n"));
+            let args = format!(r#"{{"file_path":"{file}","new":"{}"}}"#, dice.sentence(8));
+            session.play(&bad("apply_change", args, text));
+        }
+        Healthy::Diagnostics => {}
+        Healthy::RemoteBuild if round < 5 => {
+            let look = good("Bash", command(&format!("gh run view {name}")), "status: in_progress");
+            session.play(&Call { after_ms: Some(60_000), ..look });
+        }
+        Healthy::RemoteBuild => {}
+        Healthy::SleepAndLook => {
+            session.play(&Call { after_ms: Some(2_000), ..good("Bash", command("sleep 20"), "") });
+            let look = good("Bash", command(&format!("kubectl get pods {name}")), "0/1 Pending");
+            session.play(&Call { after_ms: Some(21_000), ..look });
+        }
+        Healthy::BackgroundLooks => {
+            let look = good("BashOutput", format!(r#"{{"bash_id":"{name}"}}"#), "(no new output)");
+            session.play(&Call { after_ms: Some(9_000), ..look });
+        }
+        Healthy::Children => {
+            let args = format!(r#"{{"prompt":"translate the comments of {} and {}"}}"#, dice.path(), dice.path());
+            session.play(&good("Task", args, dice.sentence(20)));
+        }
+        Healthy::Reading
+        | Healthy::Migration
+        | Healthy::Polling
+        | Healthy::Waiting
+        | Healthy::Debugger
+        | Healthy::Paging
+        | Healthy::TestAndFix
+        | Healthy::Retries
+        | Healthy::Research
+        | Healthy::EmptySearches
+        | Healthy::ParallelBatch
+        | Healthy::Debugging => {}
     }
 }

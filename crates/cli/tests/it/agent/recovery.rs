@@ -31,7 +31,7 @@ fn work() -> Vec<Value> {
 #[test]
 fn gate_4_a_suspended_loop_waits_in_sight_and_goes_on_after_resume() {
     let fixture = fixture("health:\n  soft_suspend_threshold: 0.75\n");
-    let mut answers: Vec<Value> = (0..4).map(late).collect();
+    let mut answers: Vec<Value> = (0..6).map(late).collect();
     answers.extend([call("list", json!({})), finish(), finish()]);
     fixture.agent(&answers, &[]).ended(5);
     let (id, done) = (session(&fixture), results(&fixture));

@@ -17,7 +17,7 @@ use self::alarm::{About, Candidate, Proof};
 use self::balanced::Balanced;
 use self::refusals::{Refusals, Unanswered, key_of};
 use self::window::Window;
-use super::Surroundings;
+use super::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Finding, FindingKind, Level, Raised};
 use crate::label::Fingerprint;
@@ -162,8 +162,14 @@ impl LoopState {
             proof: Proof::Exact(usize::try_from(run).unwrap_or(usize::MAX)),
             words: "times in a row, the last one asked for after a warning",
             about: About::Call,
+            proven: Sign::Present,
         };
         Some(self.window.prove(&candidate, spent, action))
+    }
+
+    /// Whether the agent was warned of a loop that it has not left.
+    pub(crate) const fn is_warned(&self) -> bool {
+        self.balanced.is_warned()
     }
 
     /// A person or an advisor gave a new approach: what was counted before no longer counts.

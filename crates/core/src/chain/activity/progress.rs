@@ -7,15 +7,21 @@ use crate::units::{Count, EventIndex};
 use serde::{Deserialize, Serialize};
 
 /// What the running iteration has shown, and the failures before it.
-#[expect(clippy::struct_excessive_bools, reason = "two facts that nothing ties together")]
+#[expect(clippy::struct_excessive_bools, reason = "facts that nothing ties together")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     failures: Count,
     /// Those among them that tests or a build proved after a change: a person's next prompt does not undo them.
     proved: Count,
+    /// Those since a person last spoke.
+    unattended: Count,
+    /// Whether the newest of them was proved.
+    proved_now: bool,
     edits: Count,
     calls: Count,
     tests: Option<(TestResult, EventIndex)>,
+    /// Whether tests passed at some time in this iteration: what fails afterwards is another step of the work.
+    passed_once: bool,
     build_failed: Option<EventIndex>,
     last_error: Fingerprint,
     repeated_error: Option<EventIndex>,
@@ -62,6 +68,7 @@ impl Progress {
         }
         if let Some(result) = event.outcome.and_then(|outcome| outcome.test) {
             self.tests = Some((result, index));
+            self.passed_once |= result == TestResult::Passed;
         }
         if event.flags.has(Flag::Build) {
             self.build_failed = failed.then_some(index);
@@ -78,16 +85,26 @@ impl Progress {
     /// Closes the iteration: says whether and why it failed, with the event that proves it, and counts.
     pub(crate) fn close(&mut self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
         let failure = self.judge(policy);
-        match &failure {
-            Some((Failure::TestsFail | Failure::BuildFails, _)) => {
-                (self.failures, self.proved) = (self.failures.next(), self.proved.next());
-            }
-            Some((Failure::SameError | Failure::NoFileChanged, _)) => self.failures = self.failures.next(),
-            None => self.set_failures(Count::ZERO),
+        let soft = self.passed_once && policy.profile == Profile::Balanced;
+        self.proved_now = match &failure {
+            Some((Failure::TestsFail | Failure::BuildFails, _)) => !soft,
+            Some((Failure::SameError | Failure::NoFileChanged, _)) | None => false,
+        };
+        if failure.is_some() {
+            (self.failures, self.unattended) = (self.failures.next(), self.unattended.next());
+            self.proved = if self.proved_now { self.proved.next() } else { self.proved };
+        } else {
+            self.set_failures(Count::ZERO);
         }
-        let Self { failures, proved, edits_seen, advice_wanted, .. } = *self;
-        *self = Self { failures, proved, edits_seen, advice_wanted, ..Self::default() };
+        let Self { failures, proved, unattended, proved_now, edits_seen, advice_wanted, .. } = *self;
+        *self = Self { failures, proved, unattended, proved_now, edits_seen, advice_wanted, ..Self::default() };
         failure
+    }
+
+    /// Whether so many iterations in a row failed that a person has to look: the newest one provably, or all of them while
+    /// nobody spoke. A question that changes no file does not complete a row of failed tests.
+    pub(crate) fn is_stuck(&self, limit: Count) -> bool {
+        self.failures >= limit && (self.proved_now || self.unattended >= limit)
     }
 
     fn judge(&self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
@@ -119,7 +136,7 @@ impl Progress {
     /// A person spoke between two iterations (`balanced`): three questions in a row change no file and are no trouble.
     /// Tests or a build that fail after each change are, however often the person says `continue`.
     pub(crate) const fn person_spoke(&mut self) {
-        self.failures = self.proved;
+        (self.failures, self.unattended) = (self.proved, Count::ZERO);
     }
 
     /// The advisor is asked because of the failures.
@@ -134,7 +151,7 @@ impl Progress {
 
     /// A person set the counter.
     pub(crate) const fn set_failures(&mut self, failures: Count) {
-        (self.failures, self.proved) = (failures, failures);
+        (self.failures, self.proved, self.unattended) = (failures, failures, failures);
     }
 }
 
@@ -214,6 +231,27 @@ mod tests {
         for _ in 0..6 {
             assert_eq!(turn(&[event(Flag::Read, Outcome::default())]), Count::new(1), "six questions in a row");
         }
+    }
+
+    #[test]
+    fn prog_1_a_question_after_two_broken_turns_is_no_third_one() {
+        let limit = Count::new(3);
+        let stuck = |turns: &[&[AgentEvent]]| {
+            let mut progress = Progress::default();
+            for events in turns {
+                progress.person_spoke();
+                (0..).zip(*events).for_each(|(index, event)| progress.observe(event, EventIndex::new(index)));
+                progress.close(&Policy::default());
+            }
+            progress.is_stuck(limit)
+        };
+        let broken: &[AgentEvent] = &[edit(), tests(TestResult::Failed)];
+        let question: &[AgentEvent] = &[event(Flag::Read, Outcome::default())];
+        let halfway: &[AgentEvent] = &[edit(), tests(TestResult::Passed), edit(), tests(TestResult::Failed)];
+        assert!(stuck(&[broken, broken, broken]));
+        assert!(!stuck(&[broken, broken, question]), "nothing was tried");
+        assert!(stuck(&[broken, broken, question, broken]));
+        assert!(!stuck(&[broken, broken, halfway]), "the tests passed in between: the work moves");
     }
 
     #[test]

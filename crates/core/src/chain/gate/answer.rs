@@ -298,6 +298,10 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::LoopAction
         | Rule::LoopStale
         | Rule::LoopPaging
+        | Rule::LoopIgnored
+        | Rule::LoopSpawn
+        | Rule::LoopRestart
+        | Rule::LoopChant
         | Rule::LoopAdvice
         | Rule::LoopUnanswered
         | Rule::LoopRefusals

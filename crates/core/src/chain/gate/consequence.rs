@@ -26,6 +26,7 @@ enum Warning {
     Tokens,
     Calls,
     Suspended,
+    Tempo,
 }
 
 const fn mask(warning: Warning) -> u8 {
@@ -33,6 +34,7 @@ const fn mask(warning: Warning) -> u8 {
         Warning::Tokens => 1,
         Warning::Calls => 1 << 1,
         Warning::Suspended => 1 << 2,
+        Warning::Tempo => 1 << 3,
     }
 }
 
@@ -90,18 +92,19 @@ impl SafetyGate {
     }
 
     fn act_on_runaway(&mut self, policy: &Policy, turn: &mut Turn<'_>, vetoes: VetoSet) {
+        if !turn.reading.hurried.is_present() && turn.is_event() {
+            self.warned &= !mask(Warning::Tempo);
+        } else if turn.reading.hurried.is_present() && self.warn_once(Warning::Tempo) {
+            let reason = "recent steps follow each other in less than the allowed share of the baseline interval";
+            turn.note(FindingKind::RunawayDetected, Rule::ActTempo, reason);
+        }
         if !vetoes.has(SafetyVeto::RunawayDetected) {
             if turn.is_event() {
                 self.runaway_since = None;
             }
             return;
         }
-        let first = self.runaway_since.is_none();
         let since = *self.runaway_since.get_or_insert(turn.place.at);
-        if first {
-            let reason = "recent steps follow each other in less than the allowed share of the baseline interval";
-            turn.note(FindingKind::RunawayDetected, Rule::ActTempo, reason);
-        }
         let over = match policy.profile {
             Profile::Strict => true,
             Profile::Balanced => turn.place.at.minus(since) >= policy.gate.cooldown_duration_ms,

@@ -6,7 +6,7 @@ use super::context::ContextState;
 use super::cooldown::Cooldown;
 use super::dirty_bits::DirtyBits;
 use super::floor::Floor;
-use super::health::{Condition, HealthState};
+use super::health::{Condition, HealthState, Weight};
 use super::incidents::Incidents;
 use super::iterations::{Ended, Iterations};
 use super::minute::Minute;
@@ -14,7 +14,7 @@ use super::money::MoneyState;
 use super::permit::Permit;
 use super::review::Reviews;
 use super::standing::Standing;
-use crate::chain::event::{AgentEvent, ErrorClass};
+use crate::chain::event::{AgentEvent, ErrorClass, Flag};
 use crate::chain::turn::Turn;
 use crate::effect::HoldReason;
 use crate::input::{Mode, Request};
@@ -48,6 +48,8 @@ pub(crate) struct SafetyGate {
     failed_turn: Fingerprint,
     /// The result of the call at hand was an execution error and was charged: its event costs nothing more.
     charged: bool,
+    /// Execution errors since the last call that did what was asked.
+    broken_calls: Count,
     /// When the session's wall clock was wound up: at its start, or at a person's restart.
     clock_from: RunMillis,
     /// The newest outcomes, one bit each, the newest lowest; a set bit is a failure.
@@ -70,8 +72,33 @@ impl SafetyGate {
 
     /// The execution itself broke, as its result says: it costs health now, and its event costs nothing more.
     pub(crate) fn charge_result(&mut self, policy: &Policy) {
-        self.health.fall(policy.health.incident_cost);
+        self.charge_broken_call(policy);
         self.charged = true;
+    }
+
+    /// One execution error. On evidence one or two of them prove nothing once another call does what was asked.
+    fn charge_broken_call(&mut self, policy: &Policy) {
+        self.broken_calls = self.broken_calls.next();
+        self.charge(policy, policy.health.incident_cost, Weight::Proof);
+    }
+
+    /// Takes the cost of an incident off health. On evidence, hints alone never suspend a session.
+    pub(crate) fn charge(&mut self, policy: &Policy, cost: Ratio, weight: Weight) {
+        let floor = match policy.profile {
+            Profile::Strict => Ratio::ZERO,
+            Profile::Balanced => policy.health.soft_suspend_threshold,
+        };
+        self.health.fall(cost, weight, floor);
+    }
+
+    /// A call did what was asked: a single execution error before it was an accident.
+    fn note_success(&mut self, policy: &Policy) {
+        let few = self.broken_calls.get();
+        if policy.profile == Profile::Balanced && few < policy.health.failed_calls_from.get() {
+            let cost = (0..few).fold(Ratio::ZERO, |all, _| all.plus(policy.health.incident_cost));
+            self.health.take_back(cost, policy.health.soft_suspend_threshold);
+        }
+        self.broken_calls = Count::ZERO;
     }
 
     /// Another call is asked for: what the one before cost is settled.
@@ -95,11 +122,15 @@ impl SafetyGate {
             (self.failed_calls, self.failed_turn) =
                 if failed { (self.failed_calls.next(), turn) } else { (Count::ZERO, Fingerprint::NONE) };
         }
-        if !charged && outcome.error_class.is_some_and(ErrorClass::is_execution_error) {
-            self.health.fall(policy.health.incident_cost);
+        let broken = outcome.error_class.is_some_and(ErrorClass::is_execution_error);
+        if broken && !charged {
+            self.charge_broken_call(policy);
+        }
+        if !event.failed() && !charged && !event.flags.has(Flag::Silent) {
+            self.note_success(policy);
         }
         if failed && !counted && self.failed_calls >= policy.health.failed_calls_from {
-            self.health.fall(policy.health.incident_cost);
+            self.charge(policy, policy.health.incident_cost, Weight::Hint);
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Acceleration",
         what: "The mean of the last five intervals between steps is set against a rolling baseline of earlier ones. \
                Parallel calls of one turn are one step, and pauses count at most as the idle time. `balanced` also asks \
-               for HIGH intensity, because healthy sessions speed up too.",
+               for HIGH intensity, and takes it for a note: healthy sessions speed up too.",
         threshold: "Recent mean below 0.3 of the baseline, after at least 10 baseline intervals and 5 recent ones.",
         settings: &["activity.tempo_compression_ratio", "activity.idle_after_ms"],
         source: "Master spec §3.1 and §4.3; SPEC §3, ACT-1.",

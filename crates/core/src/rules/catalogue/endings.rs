@@ -10,7 +10,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "An iteration fails if tests fail after a code change, the build fails, the same error came twice, or an \
                editing objective changed no file. The second failure in a row asks the advisor. At the cap the session is \
                held and a blocker report waits for a person; clearing it sets the counter to zero. While it stands no new \
-               session of the workspace begins.",
+               session of the workspace begins. In `balanced` a question that a person asks in between completes no row.",
         threshold: "Advisor at 2 failures in a row, blocker report at 3.",
         settings: &["safety.max_consecutive_failures", "limits.editing_objective"],
         source: "Geometry, no-progress heuristic; SPEC §5.1.",

@@ -77,7 +77,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "Health starts at 1 and falls with incidents: entering LOOPING or RUNAWAY, execution errors, mode flips, \
                and each failed call from the third in a row. It comes back slowly and never beyond the cap. Below the \
                soft threshold the agent is paused and a person notified; below the hard one the session ends, and only a \
-               person's restart opens it.",
+               person's restart opens it. In `balanced` only proof brings it below the soft threshold: loops with known \
+               results and execution errors in a row; failed commands and flips are hints.",
         threshold: "Soft suspend below 0.6, hard stop below 0.3; LOOPING costs 0.15, RUNAWAY 0.25, the rest 0.05 each; \
                     0.01 a minute comes back, up to 0.8.",
         settings: &[
@@ -123,13 +124,14 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "GATE-7",
         title: "What a runaway leads to",
-        what: "`strict` ends the session at the first evidence of a runaway. `balanced` vetoes, waits one cooldown, and \
-               ends the session if the evidence has held all the while. One step at an ordinary pace ends the suspicion.",
-        threshold: "At once in `strict`; one cooldown of uninterrupted evidence in `balanced`.",
+        what: "`strict` ends the session at the first evidence of a runaway. In `balanced` the tempo alone is a note; while an \
+               override of a loop stands it vetoes, waits one cooldown, and ends the session if the evidence has held all the \
+               while. One step at an ordinary pace ends the suspicion.",
+        threshold: "At once in `strict`; one cooldown of uninterrupted evidence beside a loop in `balanced`.",
         settings: &["gate.cooldown_duration_ms", "activity.tempo_compression_ratio"],
         source: "Master spec §4.4; SPEC §3, Gate 7.",
         fires: "A runaway in `strict`: the session stops with RUNAWAY.",
-        quiet: "A runaway in `balanced` that slows down within the minute: a veto and a wait, no stop.",
+        quiet: "Quick reads after a slow start in `balanced`: a note.",
     },
     RuleEntry {
         id: "GATE-8",

@@ -73,9 +73,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Same action, same result",
         what: "`balanced` counts pairs of action and result within one epoch, with other calls between allowed. A change \
                that succeeds for the first time, or a person's turn, opens a new epoch and the count starts again. The \
-               same pair twice in one turn counts once. A call that waits or polls may come twice as often and never \
-               ends the session; without a known result nothing is held.",
-        threshold: "Override at 3 among 12 calls, hold at 5, stop at the 4th in a row after the override (LOOP-1.exact).",
+               same pair twice in one turn counts once. Without a known result it takes twice as many, and nothing is held. \
+               Looks at something that runs are no loop (LOOP-3).",
+        threshold: "Override at 3 among 12 calls, hold at 5, stop at the 4th in a row after the override was read \
+                    (LOOP-1.exact).",
         settings: &["loops.loop_repeat_threshold", "loops.repeat_hold_threshold", "loops.loop_override_max_retries"],
         source: "SPEC §4, `balanced`.",
         fires: "`cargo test` with the same failing output five times, only reads between: held.",
@@ -84,9 +85,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "LOOP-2.cycle",
         title: "Cycles",
-        what: "`balanced` looks for a sequence of two to eight calls that comes round again with the same results. A \
+        what: "`balanced` looks for a sequence of two to sixteen calls that comes round again with the same results. A \
                window of three cannot see it; the run lengths of every period are kept, so it costs the same at each \
-               event. A change that succeeds for the first time breaks the cycle; doing and undoing the same does not.",
+               event. A change that succeeds for the first time breaks the cycle; doing and undoing the same does not. A round \
+               with a wait in it waits for something.",
         threshold: "Note at 2 turns, override at 3, hold right after it if all results are known, stop at 5.",
         settings: &["loops.cycle_override_turns", "loops.cycle_hold_turns", "loops.cycle_stop_turns"],
         source: "SPEC §4, `balanced`.",
@@ -97,8 +99,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOOP-2.error",
         title: "One error, many arguments",
         what: "`balanced` counts the normalised error text: an agent that varies its arguments and hits the same wall is \
-               stuck, though no two actions are equal. Errors of the infrastructure do not count, and those of one turn \
-               count once. An error without a text is overridden and never held.",
+               stuck, though no two actions are equal. Line numbers do not make another error, other numbers and names do; \
+               where only the beginning of a text is known, two errors are one only if their wholes are. Errors of the \
+               infrastructure do not count, and those of one turn count once. An error without a text is overridden at twice \
+               as many and never held.",
         threshold: "Note at 3, override at 4, hold at 5, stop at 8 equal errors among the last 12 calls of an epoch.",
         settings: &["loops.error_override_threshold", "loops.error_hold_threshold", "loops.error_stop_threshold"],
         source: "SPEC §4, `balanced`.",
@@ -108,38 +112,39 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "LOOP-2.kind",
         title: "One kind of error",
-        what: "Errors that quote what they complain about never read the same twice. `balanced` compares their first \
-               words without quotes, brackets, digits and the words of the arguments. The kind alone is overridden and \
-               never held.",
+        what: "Errors that quote what they complain about never read the same twice. `balanced` compares all that they say \
+               without quotes, brackets, digits and the words of the arguments. What stands first is often the same whatever \
+               went wrong: a list of problems that changes or gets shorter is movement. The kind alone is overridden and never \
+               held.",
         threshold: "Override at 5 errors of one kind among the last 12 calls of an epoch.",
         settings: &[],
         source: "SPEC §4, `balanced`.",
         fires: "Five edits whose old text is not found, each error quoting another text: overridden.",
-        quiet: "Five errors that say five different things.",
+        quiet: "Five lists of problems under one and the same first line.",
     },
     RuleEntry {
         id: "LOOP-2.failing",
         title: "Failures in a row",
         what: "`balanced` counts failures whatever they say, because varied errors without one success are no progress \
-               either. A success or a person's turn ends the row; calls whose end was not seen neither count nor end it. \
-               Parallel failures of one turn are one.",
-        threshold: "Note at 3 in a row, override at 5 in a row or 8 of the last 12.",
+               either. One that says something new counts half, and so does one without a text. A success or a person's turn \
+               ends the row, a change that lands clears the count; calls whose end was not seen, and looks whether something is \
+               there yet, neither count nor end it. Parallel failures of one turn are one.",
+        threshold: "Note at 3 in a row, override at 5 in a row, or at 8 of the last 12 even if all differ.",
         settings: &["loops.failing_override_threshold"],
         source: "SPEC §4, `balanced`.",
-        fires: "Five scripts that crash one after the other, each in its own way: overridden.",
+        fires: "Five scripts that crash one after the other in two ways: overridden.",
         quiet: "Four crashes, one success, four crashes.",
     },
     RuleEntry {
         id: "LOOP-2.thrash",
         title: "Edits that fail",
-        what: "Editing one file again and again is ordinary work as long as the edits succeed. `balanced` counts model \
-               turns in which every change failed among the last eight that changed something. It is overridden and \
-               never held.",
-        threshold: "Override at 5 failed among the last 8 changing turns.",
+        what: "Editing one file again and again is ordinary work as long as the edits succeed. `balanced` counts the model \
+               turns since the last change that landed in which every change failed. It is overridden and never held.",
+        threshold: "Override at 5 changing turns that failed, and none that landed in between.",
         settings: &["loops.edit_failures_threshold"],
         source: "SPEC §4, `balanced`.",
-        fires: "Five patches of eight do not apply: overridden.",
-        quiet: "Fifty successful edits of one file.",
+        fires: "Five patches do not apply, with looks between them: overridden.",
+        quiet: "Two misses and a hit, fifty times over.",
     },
     RuleEntry {
         id: "LOOP-2.reword",
@@ -179,33 +184,82 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "LOOP-2.stale",
         title: "Nothing new",
-        what: "Eight results in a row in which at most one word in eight was not seen before are a hint that the agent \
+        what: "Sixteen results in a row in which at most one word in eight was not seen before are a hint that the agent \
                walks in circles. Healthy sessions show it now and then, so it is a note and no more.",
-        threshold: "Note at 8 results in a row.",
+        threshold: "Note at 16 results in a row.",
         settings: &[],
         source: "SPEC §4, `balanced`.",
-        fires: "Eight searches in ever the same three files: a note.",
-        quiet: "Eight reads of eight files.",
+        fires: "Sixteen searches in ever the same three files: a note.",
+        quiet: "Sixteen reads of sixteen files.",
     },
     RuleEntry {
         id: "LOOP-2.paging",
         title: "Paging",
         what: "Calls in a row whose tool and arguments differ only in digits walk through a list or a file. Nearly all \
-               of them end by themselves, so it is a note and no more.",
-        threshold: "Note at 10 calls in a row.",
+               of them end by themselves, so it is a note. Pages past the end, empty or repeated, are overridden.",
+        threshold: "Note at 10 calls in a row, override at 5 in a row that show the same.",
         settings: &[],
         source: "SPEC §4, `balanced`.",
-        fires: "Ten pages of one list in a row: a note.",
-        quiet: "Nine pages, then something else.",
+        fires: "Five empty pages in a row: overridden.",
+        quiet: "Nine pages with rows, then something else.",
+    },
+    RuleEntry {
+        id: "LOOP-2.ignored",
+        title: "An override that changed nothing",
+        what: "What an override rested on is remembered until a change lands or a person speaks, whichever rule gave it. In \
+               `balanced` a call that was part of its proof and comes back with the same result is held; and so is another \
+               call that comes as often as an override needs soon after one that proved a loop. Nothing is held before the \
+               model could read the override: calls of the turn that brought it do not count.",
+        threshold: "Hold at the first return, or at 3 equal calls and results of another call within 12 calls of the override.",
+        settings: &["loops.ignored_hold_threshold", "loops.loop_repeat_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five errors of one kind are overridden; the second of these calls comes again with the same error: held.",
+        quiet: "After the override the agent reads a file again that it had read before.",
+    },
+    RuleEntry {
+        id: "LOOP-2.spawn",
+        title: "One task for many agents",
+        what: "A parent that gives the same task to another agent again and again gets other words back each time, so no \
+               result repeats. `balanced` compares the tasks: nearly all words the same, in different turns of one epoch. \
+               Messages that bring nothing back are compared as well, at half of their words. It is overridden and never held.",
+        threshold: "Note at the 2nd, override at the 4th time among 12 calls.",
+        settings: &["loops.spawn_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "The same search is handed to a fourth child: overridden.",
+        quiet: "One child per file, or twelve children of one turn.",
+    },
+    RuleEntry {
+        id: "LOOP-2.restart",
+        title: "Starting over, by its own words",
+        what: "A reply that begins with another approach, an apology or a \"did not work\" is ordinary once. A row of them with \
+               nothing that lands in between is an agent that says itself that it is stuck, even where every call is new. \
+               Only replies that a door sees are counted. It is overridden and never held.",
+        threshold: "Override at 5 of the last 8 replies since the last change that landed.",
+        settings: &["loops.restart_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five searches in a row, each introduced as another approach: overridden.",
+        quiet: "Another approach, and an edit that lands.",
+    },
+    RuleEntry {
+        id: "LOOP-2.chant",
+        title: "Replies that say the same",
+        what: "A reply that repeats itself without end is cut where our own loop reads it. Across replies `balanced` compares \
+               neighbours: the same text before call after call, while no change lands, is overridden and never held.",
+        threshold: "Override at 5 replies in a row that are alike to nine tenths.",
+        settings: &[],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five times the same paragraph before five different calls: overridden.",
+        quiet: "Nine calls of one reply.",
     },
     RuleEntry {
         id: "LOOP-3",
         title: "What is no loop",
         what: "Polling whose output changes, work file by file, a debugger's `next`, paging through a file and retries \
-               after 429, 503 or 529 are ordinary work. `balanced` lets them pass because their results or targets \
-               differ, or because the error is the infrastructure's. `strict` follows the documents and may still count \
-               signatures.",
-        threshold: "None: the evidence of LOOP-2 must be missing.",
+               after 429, 503 or 529 are ordinary work. So is waiting: sleeps, looks at a program that runs (also by empty \
+               input to it) and looks after a sleep are overridden at most, and the same call after pauses of 30 s or more, or \
+               after growing ones, may come twice as often and never ends the session. Tests, builds and changes are never \
+               looks. `strict` follows the documents and may still count signatures.",
+        threshold: "Looks: override at 12 within a minute, or at 6 and more over half an hour.",
         settings: &[],
         source: "SPEC §4.3.",
         fires: "A poll that returns the very same text five times and more is a repeat (LOOP-2.repeat).",

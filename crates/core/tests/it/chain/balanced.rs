@@ -38,22 +38,15 @@ fn loop_2_repeat_counts_an_unknown_result_but_never_holds_it() {
     let mut fixture = ChainFixture::balanced();
     let lost = |_| AgentEvent { output_hash: None, result_digest: None, ..call("page_down(...)", "{}", "") };
     let decisions = fixture.events(12, lost);
-    assert!(injects(&decisions[2]) && decisions.iter().all(|decision| decision.safety.allowed));
-}
-
-#[test]
-fn loop_2_repeat_lets_a_wait_come_twice_as_often_and_never_stops_it() {
-    let mut fixture = ChainFixture::balanced();
-    let wait = |_| AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 9)", "s", "running") };
-    let decisions = fixture.events(12, wait);
-    assert!(!decisions[..5].iter().any(injects) && injects(&decisions[5]));
-    assert!(!holds(&decisions[8], HoldReason::Loop) && holds(&decisions[9], HoldReason::Loop));
-    assert!(!decisions.iter().any(|decision| stops(decision, StopReason::SystemError)));
+    assert_eq!(decisions.iter().position(injects), Some(5), "twice as many as with a known result");
+    assert!(decisions.iter().all(|decision| decision.safety.allowed));
+    let health = decisions.last().unwrap().safety.health;
+    assert_eq!(health, decisions[0].safety.health, "what is not known is no proof, and costs no health");
 }
 
 #[test]
 fn loop_2_cycle_is_overridden_in_the_third_turn_then_held_then_stopped() {
-    for period in 2..=8_u64 {
+    for period in 2..=16_u64 {
         let mut fixture = ChainFixture::balanced();
         let step = |n: u64| call(&format!("click({})", n % period), &format!("c{}", n % period), "page");
         let decisions = fixture.events(period * 5, step);
@@ -119,9 +112,21 @@ fn loop_2_kind_is_overridden_at_five_and_different_kinds_are_not() {
 #[test]
 fn loop_2_failing_is_noted_at_three_and_overridden_at_five_in_a_row() {
     let mut fixture = ChainFixture::balanced();
-    let decisions = fixture.events(5, |n| error(n, &format!("crash {n}")));
+    let of_kind = |n: u64| AgentEvent { error_kind: Label::new("crash"), ..error(n, &format!("crash {n}")) };
+    let decisions = fixture.events(5, of_kind);
     assert_eq!(first(&decisions, Rule::LoopFailing, Level::Note), Some(2));
-    assert_eq!(first(&decisions, Rule::LoopFailing, Level::Override), Some(4));
+    assert_eq!(first(&decisions, Rule::LoopErrorKind, Level::Override), Some(4));
+    let mut fixture = ChainFixture::balanced();
+    let two_kinds =
+        |n: u64| AgentEvent { error_kind: Label::new(["a", "b"][n as usize % 2]), ..error(n, &n.to_string()) };
+    assert_eq!(first(&fixture.events(6, two_kinds), Rule::LoopFailing, Level::Override), Some(5));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(9, |n| error(n, &format!("crash {n}")));
+    assert_eq!(
+        first(&decisions, Rule::LoopFailing, Level::Override),
+        Some(7),
+        "each says something new: eight of twelve"
+    );
     let mut fixture = ChainFixture::balanced();
     let now_and_then = |n: u64| if n % 3 == 2 { work(n) } else { error(n, &format!("crash {n}")) };
     assert_eq!(first(&fixture.events(9, now_and_then), Rule::LoopFailing, Level::Override), None);
@@ -195,19 +200,21 @@ fn loop_2_notes_of_same_calls_stale_results_pages_and_signatures_let_everything_
         AgentEvent { action, ..read }
     };
     let noted = |rule: Rule, make: &dyn Fn(u64) -> AgentEvent| {
-        let decisions = ChainFixture::balanced().events(12, make);
+        let decisions = ChainFixture::balanced().events(20, make);
         assert!(decisions.iter().all(|decision| decision.safety.allowed && !injects(decision)), "{}", rule.id());
         first(&decisions, rule, Level::Note)
     };
     assert_eq!(noted(Rule::LoopAction, &|n| call("Bash(cmd=poll)", "p", &format!("{n} %"))), Some(2));
     assert_eq!(noted(Rule::LoopAction, &work), None);
-    assert_eq!(noted(Rule::LoopStale, &|n| AgentEvent { gain: gain(10), ..work(n) }), Some(7));
+    assert_eq!(noted(Rule::LoopStale, &|n| AgentEvent { gain: gain(10), ..work(n) }), Some(15));
     assert_eq!(noted(Rule::LoopStale, &|n| AgentEvent { gain: gain(11), ..work(n) }), None);
     assert_eq!(noted(Rule::LoopPaging, &page), Some(9));
     assert_eq!(noted(Rule::LoopPaging, &work), None);
-    let signed = |n: u64| call("Read(...)", &format!("a{n}"), &format!("r{n}"));
+    let signed = |n: u64| call("Read(file=a.rs)", &format!("a{n}"), &format!("r{n}"));
     assert_eq!(noted(Rule::LoopSignature, &signed), Some(9));
-    assert_eq!(noted(Rule::LoopSignature, &|n| if n == 6 { edit(n) } else { signed(n) }), None);
+    let anything = |n: u64| call("Read(...)", &format!("a{n}"), &format!("r{n}"));
+    assert_eq!(noted(Rule::LoopSignature, &anything), None, "file after file");
+    assert_eq!(noted(Rule::LoopSignature, &|n| if n % 7 == 6 { edit(n) } else { signed(n) }), None);
 }
 
 #[test]

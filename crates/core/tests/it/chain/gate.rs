@@ -205,6 +205,9 @@ fn gate_7_balanced_waits_one_cooldown_and_ends_a_runaway_that_persists() {
     let mut fixture = ChainFixture::new(&[("gate.max_tokens_per_minute", "100000000")]);
     fixture.pace = 20_000;
     fixture.events(24, |n| AgentEvent { token_count: Tokens::new(5_000), ..work(n) });
+    // The tempo alone would be a note: a loop without known results speaks for it.
+    let lost = || AgentEvent { output_hash: None, result_digest: None, ..call("send(x)", "x", "") };
+    fixture.events(6, |_| AgentEvent { token_count: Tokens::new(5_000), ..lost() });
     // Seven times faster, and each step a quarter larger: the rolling averages cannot catch up within a minute.
     fixture.pace = 3_000;
     let mut tokens = 5_000;

@@ -1,6 +1,6 @@
 //! What the ladder and the gate say: they name the thing, state only what was measured, and begin with the way on.
 
-use super::fixture::{ChainFixture, action, call, failed, request, work};
+use super::fixture::{ChainFixture, action, call, failed, injects, request, work};
 use tripwire_core::chain::event::{Action, AgentEvent, DiskChanges, ErrorClass};
 use tripwire_core::chain::gate::dirty_bits::test_prompt;
 use tripwire_core::decision::Decision;
@@ -99,6 +99,10 @@ fn loop_4_the_workspace_is_stated_only_as_it_was_measured() {
         for profile in ["strict", "balanced"] {
             let mut fixture = ChainFixture::new(&[("profile", profile)]);
             let decisions = fixture.events(3, make);
+            if (case, profile) == ("other hashes", "balanced") {
+                assert!(!decisions.iter().any(injects), "code that moves is no loop");
+                continue;
+            }
             let told = told(&decisions);
             assert_eq!(told.workspace, expected, "{case}, {profile}");
             let json = serde_json::to_value(&told).unwrap();

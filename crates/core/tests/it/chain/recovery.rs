@@ -41,7 +41,7 @@ fn count(chain: &Chain) -> u32 {
 fn gate_4_a_suspended_session_is_held_in_sight_and_goes_on_with_room() {
     let mut fixture = ChainFixture::balanced();
     for n in 0..40 {
-        fixture.event(in_turn(n, nonzero(n)));
+        fixture.event(in_turn(n, failed(work(n), ErrorClass::Timeout)));
         if fixture.chain.view().held.is_some() {
             break;
         }

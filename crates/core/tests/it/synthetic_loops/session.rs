@@ -58,13 +58,14 @@ impl Player for Session {
     }
 
     fn play(&mut self, call: &Call<'_>) {
-        self.at += 4_000;
+        self.at += call.after_ms.unwrap_or(4_000);
         let at = RunMillis::new(self.at);
         let facts = self.observer.observe(&RawCall {
             tool: call.tool,
             args: &call.args,
             output: call.output.as_deref(),
             error: Some(call.error),
+            text: call.said.as_deref(),
             ..RawCall::default()
         });
         let event = AgentEvent {
@@ -82,6 +83,7 @@ impl Player for Session {
             gain: facts.gain,
             output_hash: facts.output_hash,
             sketch: facts.sketch,
+            text_sketch: facts.text_sketch,
             turn_id: call.turn.and_then(|turn| Label::new(&format!("turn-{turn}"))),
             ..AgentEvent::default()
         };

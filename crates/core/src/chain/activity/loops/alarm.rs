@@ -33,6 +33,8 @@ pub(crate) struct Alarm {
     pub(crate) workspace: Sameness,
     /// Whether this alarm has just climbed a rung, and must be reported.
     pub(crate) news: Sign,
+    /// Whether it rests on results that are known.
+    pub(crate) proven: Sign,
 }
 
 /// A rung that a rule has reached: cheap to make, so that the quiet path builds no texts.
@@ -51,6 +53,8 @@ pub(crate) struct Candidate<P = Proof> {
     pub(crate) words: &'static str,
     /// What the reason and the override name.
     pub(crate) about: About,
+    /// Whether it rests on results that are known.
+    pub(crate) proven: Sign,
 }
 
 /// What an alarm is about.
@@ -64,6 +68,8 @@ pub(crate) enum About {
     Error,
     /// So many calls that go round.
     Round(usize),
+    /// What the model says, whatever it calls.
+    Replies,
     /// Nothing that has a name.
     Nothing,
 }
@@ -97,6 +103,7 @@ impl Named<'_> {
                 let calls: Vec<&str> = round.iter().skip(skipped).map(|label| label.as_str()).collect();
                 (Label::cut(&calls.join(" ; ")), format!("`{}`", calls.join("`, `")))
             }
+            (About::Replies, _) => (Label::cut("the approach of the last replies"), String::new()),
             (About::Nothing, _) => (Label::default(), String::new()),
         }
     }
@@ -137,7 +144,14 @@ impl Alarm {
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: Sign::Absent,
+            proven: candidate.proven,
         }
+    }
+
+    /// Whether it shows that the agent loops: what repeats is known to be the same. Only that is reported as LOOPING and costs
+    /// health.
+    pub(crate) fn is_proof(&self) -> bool {
+        self.level >= Level::Override && self.rule.is_proof_of_loop() && self.proven.is_present()
     }
 
     /// The alarm as a finding of the decision.

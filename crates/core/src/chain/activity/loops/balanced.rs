@@ -10,17 +10,21 @@ mod echo;
 mod error;
 mod failing;
 mod history;
+mod ignored;
 mod memory;
 mod paging;
 mod repeat;
+mod replies;
 mod reword;
 mod rung;
 mod signature;
+mod spawn;
 mod stale;
 mod streak;
 mod thrash;
 
 use self::history::{PastCall, SPAN};
+use self::ignored::Forbidden;
 use self::memory::Memory;
 pub(super) use self::rung::Basis;
 use self::rung::{Reached, RuleView};
@@ -29,7 +33,7 @@ use crate::chain::activity::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, FindingKind, Level, Raised};
 use crate::effect::Sameness;
-use crate::label::Fingerprint;
+use crate::label::{Fingerprint, Label};
 use crate::policy::Policy;
 use crate::rules::Rule;
 use crate::units::{Count, EventIndex, Price};
@@ -40,7 +44,7 @@ use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 /// How many rules there are, for what was reported of each.
-const RULES: usize = 12;
+const RULES: usize = 16;
 
 /// What the evidence-based ladder remembers of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,15 +54,19 @@ pub(crate) struct Balanced {
     reported: [Raised; RULES],
     /// The call and result that the repeat rule has overridden: bringing it once more in a row ends the session.
     overridden: Option<Fingerprint>,
-    /// Whether any override was given in this epoch; nothing is held before.
-    warned: bool,
+    /// What the overrides of this epoch rested on.
+    forbidden: Forbidden,
+    /// The turn in which the first override of this epoch was given; nothing is held before the model could read it.
+    warned: Option<u32>,
+    /// The same turn by the client's name for it, where it has one.
+    warned_in: Fingerprint,
 }
 
 impl Balanced {
     /// Takes in one event and gives the strictest alarm that holds now.
     pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
         if event.user_turn {
-            self.memory.person_spoke();
+            self.memory.open_epoch();
             self.forget_reported();
         }
         self.memory.history.note_turn(around.new_step);
@@ -77,7 +85,11 @@ impl Balanced {
         }
         let seen = self.memory.take(policy, action, event, around);
         let named = Named { action, error: event.error_text.as_ref(), ignored: event.ignored.as_ref() };
+        let warned = self.warned;
         let alarm = self.judge(policy, named, around.spent.plus(event.price()), seen.repeated_in_turn);
+        if warned.is_none() && self.warned.is_some() {
+            self.warned_in = event.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        }
         if seen.opens_epoch.is_present() {
             self.memory.open_epoch();
             self.forget_reported();
@@ -86,7 +98,13 @@ impl Balanced {
     }
 
     fn forget_reported(&mut self) {
-        (self.reported, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
+        (self.reported, self.overridden, self.warned) = ([Raised::default(); RULES], None, None);
+        (self.forbidden, self.warned_in) = (Forbidden::default(), Fingerprint::NONE);
+    }
+
+    /// Whether a hold or a stop may come in this epoch, as somebody was warned.
+    pub(crate) const fn is_warned(&self) -> bool {
+        self.warned.is_some()
     }
 
     fn judge(&mut self, policy: &Policy, named: Named<'_>, spent: Price, parallel: Sign) -> Option<Alarm> {
@@ -96,11 +114,11 @@ impl Balanced {
             newest: &newest,
             policy,
             overridden: self.overridden,
-            warned: Sign::from(self.warned),
+            warned: Sign::from(self.warned.is_some_and(|turn| turn != self.memory.history.turn())),
         };
         // The same call with the same result twice in one turn counts once for the rules that count entries.
-        let counted: [Option<Reached>; 9] = if parallel.is_present() {
-            [None; 9]
+        let counted: [Option<Reached>; 11] = if parallel.is_present() {
+            [None; 11]
         } else {
             [
                 repeat::judge(&view),
@@ -112,19 +130,24 @@ impl Balanced {
                 action::judge(&view),
                 signature::judge(&view, &self.memory.signed),
                 paging::judge(&view, &self.memory.paging),
+                ignored::judge(&view, &self.forbidden),
+                spawn::judge(&view),
             ]
         };
         let running = [
             failing::judge(&view, &self.memory.failing),
             thrash::judge(&view, &self.memory.thrash),
             stale::judge(&view, &self.memory.stale),
+            replies::restart(&view, &self.memory.replies),
+            replies::chant(&view, &self.memory.replies),
         ];
+        let warned = view.warned.is_present();
         let all = (0_usize..).zip(counted.into_iter().chain(running)).filter_map(|(place, one)| Some((place, one?)));
         let mut best: Option<(usize, Reached, Sign)> = None;
         let mut overridden = self.overridden;
         for (place, mut reached) in all {
-            if reached.level >= Level::Hold && !self.warned {
-                // No rung is skipped: the agent is warned before anything waits.
+            if reached.level >= Level::Hold && !warned {
+                // No rung is skipped: the model has read a warning before anything waits.
                 (reached.level, reached.kind) = (Level::Override, FindingKind::LoopOverride);
             }
             if matches!(reached.rule, Rule::LoopRepeat | Rule::LoopExact) {
@@ -139,7 +162,10 @@ impl Balanced {
         }
         let (place, reached, news) = best?;
         self.overridden = overridden;
-        self.warned |= reached.level >= Level::Override;
+        if reached.level >= Level::Override {
+            self.warned.get_or_insert(self.memory.history.turn());
+            self.forbidden.remember(&self.memory.history, &reached);
+        }
         if let Some(reported) = self.reported.get_mut(place) {
             *reported = Raised {
                 key: reached.key,
@@ -159,8 +185,11 @@ impl Balanced {
         let newest = self.memory.history.newest().filter(|entry| entry.action == action.exact())?;
         let run = self.memory.history.row();
         let limit = policy.loops.loop_repeat_threshold.plus(policy.loops.loop_override_max_retries);
-        let provable = newest.is_known() && !newest.waits();
-        if !provable || self.overridden != Some(newest.pair) || run.saturating_add(1) < limit.get() {
+        let provable = newest.is_known() && !newest.takes_its_time();
+        // A call of the very turn whose result brought the override was asked for before the model could read it.
+        let asking = action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let unread = asking.is_some() && asking == self.warned_in;
+        if !provable || unread || self.overridden != Some(newest.pair) || run.saturating_add(1) < limit.get() {
             return None;
         }
         let pair = newest.pair;
@@ -173,6 +202,7 @@ impl Balanced {
             proof: Basis::Entries(self.memory.history.mark(SPAN, |entry| entry.pair == pair)),
             words: "times in a row with the same result, the last one asked for after a warning",
             about: About::Call,
+            proven: Sign::Present,
         };
         Some(self.prove(&candidate, spent, Named { action, error: None, ignored: None }))
     }
@@ -221,6 +251,7 @@ impl Balanced {
             result,
             workspace,
             news: Sign::Present,
+            proven: reached.proven,
         }
     }
 }

@@ -14,7 +14,16 @@ pub(super) struct Measured {
     /// What was seen since the last call.
     #[serde(rename = "s")]
     since: Sameness,
+    /// The state of the workspace that code was left in, of late; a state that comes back is an undoing, not a movement.
+    #[serde(rename = "k")]
+    states: [Fingerprint; STATES],
+    /// Whether code moved to a new state with the newest event.
+    #[serde(rename = "m")]
+    moved: bool,
 }
+
+/// States of the workspace that are remembered.
+const STATES: usize = 4;
 
 impl Measured {
     /// Takes in what an event says: files that changed on disk, and the hash of the tree.
@@ -29,7 +38,30 @@ impl Measured {
         if hash.is_some() {
             self.hash = hash;
         }
+        self.moved = self.is_movement(event, hash, by_hash);
         self.since = self.since.or_changed(on_disk).or_changed(by_hash);
+    }
+
+    /// Whether the event left the code in a state that it was not in before: files that a test could check, as far as they
+    /// were listed, else the hash of the tree. A log that grows is no movement.
+    fn is_movement(&mut self, event: &AgentEvent, hash: Fingerprint, by_hash: Sameness) -> bool {
+        let changed = match &event.changes {
+            Some(changes) => !changes.code.is_empty(),
+            None => by_hash == Sameness::Changed,
+        };
+        let known = hash.is_some() && self.states.contains(&hash);
+        if hash.is_some() && !known {
+            self.states.rotate_right(1);
+            if let Some(first) = self.states.first_mut() {
+                *first = hash;
+            }
+        }
+        changed && !known
+    }
+
+    /// Whether code moved with the newest event, as it was measured.
+    pub(super) const fn moved(&self) -> bool {
+        self.moved
     }
 
     /// What was seen since the call before this one, which begins a new span.

@@ -95,6 +95,7 @@ impl Refusals {
             proof: (),
             words,
             about: About::Nothing,
+            proven: Sign::Present,
         })
     }
 
@@ -122,6 +123,7 @@ impl Refusals {
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: Sign::Present,
+            proven: reached.proven,
         }
     }
 }
@@ -197,6 +199,7 @@ impl Unanswered {
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: Sign::Present,
+            proven: Sign::Absent,
         })
     }
 }

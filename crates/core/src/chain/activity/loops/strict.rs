@@ -2,6 +2,7 @@
 
 use super::alarm::{About, Candidate, Proof};
 use super::window::{SeenCall, Window};
+use crate::chain::activity::Sign;
 use crate::decision::{FindingKind, Level};
 use crate::policy::Policy;
 use crate::rules::Rule;
@@ -49,6 +50,7 @@ fn exact(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidat
         proof,
         words,
         about: About::Call,
+        proven: Sign::Present,
     })
 }
 
@@ -77,5 +79,6 @@ fn signature(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Cand
         proof,
         words,
         about: About::Signature,
+        proven: Sign::Present,
     })
 }

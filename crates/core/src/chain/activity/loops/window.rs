@@ -162,6 +162,7 @@ impl Window {
             result: sameness(calls.iter().map(|call| call.result)),
             workspace,
             news: Sign::Present,
+            proven: candidate.proven,
         }
     }
 

@@ -1,7 +1,8 @@
-//! LOOP-2.cycle: a sequence of two to eight calls with their results goes round and round.
+//! LOOP-2.cycle: a sequence of two to sixteen calls with their results goes round and round.
 
 use super::history::PastCall;
-use super::rung::{Basis, Reached, RuleView};
+use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR};
+use crate::chain::activity::Sign;
 use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::rules::Rule;
@@ -9,7 +10,8 @@ use crate::rules::Rule;
 /// Turns that are noted: the second may be chance.
 const TURNS_NOTED: u32 = 2;
 
-/// Noted at 2 turns, overridden at 3, held at 3 if every result is known, ended at 5 after an override.
+/// Noted at 2 turns, overridden at 3, held at 3 if every result is known, ended at 5 after an override. A round with a wait in it
+/// waits for something: its looks are the business of `repeat`.
 pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (history, loops) = (view.history, &view.policy.loops);
     let (period, run) = (1_u32..).zip(history.cycle_runs()).find(|(period, run)| *run >= period)?;
@@ -21,13 +23,19 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
         return None;
     }
     let length = usize::try_from(period).ok()?;
-    let one_turn = history.mark(length, PastCall::is_known).count_ones();
-    let proven = one_turn == period;
-    let level = if proven && view.warned.is_present() && turns >= loops.cycle_stop_turns.get() {
+    let one_turn = history.mark(length, |_| true);
+    if history.mark(length, PastCall::looks) != 0 {
+        return None;
+    }
+    let proven = history.mark(length, PastCall::is_known).count_ones() == period;
+    let paced = history.mark(length, PastCall::takes_its_time) == one_turn;
+    let factor = if paced || !proven { SLOW_FACTOR } else { 1 };
+    let at_least = |threshold: crate::units::Count| turns >= threshold.get().saturating_mul(factor);
+    let level = if proven && !paced && view.warned.is_present() && at_least(loops.cycle_stop_turns) {
         Level::Stop
-    } else if proven && turns >= loops.cycle_hold_turns.get() {
+    } else if proven && at_least(loops.cycle_hold_turns) {
         Level::Hold
-    } else if turns >= loops.cycle_override_turns.get() {
+    } else if at_least(loops.cycle_override_turns) {
         Level::Override
     } else {
         Level::Note
@@ -35,8 +43,9 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let calls = run.saturating_add(period);
     let mut reached = view.reached(Rule::LoopCycle, level, turns);
     reached.proof = Basis::Entries(history.mark(usize::try_from(calls).ok()?, |_| true));
+    reached.proven = Sign::from(proven);
     // The key must be the same wherever in the cycle it is noticed: the least fingerprint of one turn.
-    let turn_of_cycle = history.marked(history.mark(length, |_| true));
+    let turn_of_cycle = history.marked(one_turn);
     reached.key = turn_of_cycle.iter().map(|entry| entry.pair).min().unwrap_or(reached.key);
     (reached.words, reached.about) = ("times round with the same results", About::Round(length));
     Some(reached)

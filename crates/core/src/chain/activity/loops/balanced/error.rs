@@ -1,8 +1,8 @@
 //! LOOP-2.error and LOOP-2.kind: the agent varies its arguments and hits the same wall.
 
-use super::history::SPAN;
-use super::history::{History, PastCall};
-use super::rung::{Basis, Reached, RuleView};
+use super::history::{CallMark, History, PastCall, SPAN};
+use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR};
+use crate::chain::activity::Sign;
 use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::rules::Rule;
@@ -13,36 +13,41 @@ const ERRORS_NOTED: u32 = 3;
 const KINDS_OVERRIDDEN: u32 = 5;
 
 /// One normalised error among the last 12: noted at 3, overridden at 4, held at 5 with a known text, ended at 8 after
-/// an override.
+/// an override. An error without a text is overridden at twice as many.
 pub(super) fn same(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
     let bits = turns(view.history, |entry| entry.fault == newest.fault, newest)?;
     let count = bits.count_ones();
-    let level = if newest.is_known() && view.warned.is_present() && count >= loops.error_stop_threshold.get() {
+    let factor = if newest.has(CallMark::Told) { 1 } else { SLOW_FACTOR };
+    let level = if newest.has(CallMark::Told) && view.warned.is_present() && count >= loops.error_stop_threshold.get() {
         Level::Stop
-    } else if newest.is_known() && count >= loops.error_hold_threshold.get() {
+    } else if newest.has(CallMark::Told) && count >= loops.error_hold_threshold.get() {
         Level::Hold
-    } else if count >= loops.error_override_threshold.get() {
+    } else if count >= loops.error_override_threshold.get().saturating_mul(factor) {
         Level::Override
-    } else if count >= ERRORS_NOTED {
+    } else if count >= ERRORS_NOTED.saturating_mul(factor) {
         Level::Note
     } else {
         return None;
     };
     let mut reached = view.reached(Rule::LoopError, level, count);
     (reached.key, reached.proof) = (newest.fault, Basis::Entries(bits));
-    reached.words = if newest.is_known() {
+    reached.words = if newest.has(CallMark::Told) {
         "of the last 12 calls failed with it"
     } else {
         "of the last 12 calls failed in the same tool without a text"
     };
     reached.about = About::Error;
+    reached.proven = Sign::from(newest.has(CallMark::Told));
     Some(reached)
 }
 
 /// Errors that differ only in what they quote: overridden at 5 of 12.
 pub(super) fn kind(view: &RuleView<'_>) -> Option<Reached> {
     let newest = view.newest;
+    if !newest.has(CallMark::Told) {
+        return None; // Without a text there is no kind.
+    }
     let bits = turns(view.history, |entry| entry.kind == newest.kind, newest)?;
     let count = bits.count_ones();
     if count < KINDS_OVERRIDDEN {
@@ -54,9 +59,10 @@ pub(super) fn kind(view: &RuleView<'_>) -> Option<Reached> {
     Some(reached)
 }
 
-/// The matching entries, once per turn; nothing if the newest did not fail. The same call with another result is a poll
-/// that shows movement, not another attempt at the same wall (LOOP-3).
-fn turns(history: &History, test: impl Fn(&PastCall) -> bool, newest: &PastCall) -> Option<u32> {
+/// The matching entries, once per turn; nothing if the newest did not fail, or only looked whether something is there yet. The
+/// same call with another result is a poll that shows movement, not another attempt at the same wall (LOOP-3).
+fn turns(history: &History, test: impl Fn(&PastCall) -> bool, newest: &PastCall) -> Option<u64> {
     let polled = |entry: &PastCall| entry.action == newest.action && entry.result != newest.result;
-    newest.fault.is_some().then(|| history.once_per_turn(history.mark(SPAN, |entry| test(entry) && !polled(entry))))
+    let counted = newest.fault.is_some() && !newest.takes_its_time();
+    counted.then(|| history.once_per_turn(history.mark(SPAN, |entry| test(entry) && !polled(entry))))
 }

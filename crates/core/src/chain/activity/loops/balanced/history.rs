@@ -5,10 +5,10 @@ use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::effect::Sameness;
 use crate::label::{self, Fingerprint, Label};
-use crate::limits::CYCLE_PERIOD_MAX;
+use crate::limits::{CYCLE_PERIOD_MAX, HISTORY_CALLS};
 use crate::ring::Ring;
 use crate::sketch::WordSketch;
-use crate::units::{EventIndex, Price};
+use crate::units::{EventIndex, Price, RunMillis};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 /// healthy session was never seen to bring the same call with the same result four times in so few.
 pub(super) const SPAN: usize = 12;
 
-/// Entries that are kept: three turns of the longest cycle.
-const KEPT: usize = 24;
 /// Bytes of a call's words that are kept for an alarm about several calls.
 const NAME_BYTES_MAX: usize = 100;
-const _: () = assert!(KEPT >= CYCLE_PERIOD_MAX.saturating_mul(3) && KEPT <= 32, "a bit mask covers all entries");
+/// A pause before a call that was made before, which makes it a look at something that takes its time.
+const PAUSE_MS: u64 = 30_000;
+/// A shorter pause is one too if it is half as long again as the one before it, and at least this long.
+const GROWING_MS: u64 = 4_000;
 
 /// How a call ended, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,10 @@ pub(super) struct PastCall {
     pub(super) turn: u32,
     /// What else is known of it.
     #[serde(rename = "m")]
-    pub(super) marks: u8,
+    pub(super) marks: u16,
+    /// When it was seen.
+    #[serde(rename = "w")]
+    pub(super) at: RunMillis,
     /// What the session had spent before it.
     #[serde(rename = "s")]
     pub(super) spent: Price,
@@ -86,8 +90,12 @@ pub(super) struct PastCall {
 pub(super) enum CallMark {
     /// Its result is known.
     Known,
-    /// It waits or polls.
+    /// It waits, or looks at something that runs.
     Wait,
+    /// It follows a call that waits: a look after a wait.
+    AfterWait,
+    /// It was made before, and comes after a pause.
+    Paused,
     /// It failed.
     Failed,
     /// It asks an earlier question again and learns little.
@@ -98,10 +106,14 @@ pub(super) enum CallMark {
     Moved,
     /// None did, as measured.
     Still,
+    /// It gives out a task that was given out before.
+    TaskAgain,
+    /// It failed and said why.
+    Told,
 }
 
 impl CallMark {
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         match self {
             Self::Known => 1,
             Self::Wait => 1 << 1,
@@ -110,6 +122,10 @@ impl CallMark {
             Self::Echo => 1 << 4,
             Self::Moved => 1 << 5,
             Self::Still => 1 << 6,
+            Self::AfterWait => 1 << 7,
+            Self::Paused => 1 << 8,
+            Self::TaskAgain => 1 << 9,
+            Self::Told => 1 << 10,
         }
     }
 }
@@ -125,9 +141,14 @@ impl PastCall {
         self.has(CallMark::Known)
     }
 
-    /// Whether repeating it is its nature.
-    pub(super) const fn waits(&self) -> bool {
-        self.has(CallMark::Wait)
+    /// Whether repeating it is its nature: it waits, or looks after a wait.
+    pub(super) const fn looks(&self) -> bool {
+        self.has(CallMark::Wait) || self.has(CallMark::AfterWait)
+    }
+
+    /// Whether it is a look, or comes again after a pause.
+    pub(super) const fn takes_its_time(&self) -> bool {
+        self.looks() || self.has(CallMark::Paused)
     }
 
     pub(super) fn set(&mut self, mark: CallMark, holds: impl Into<Sign>) {
@@ -166,11 +187,20 @@ impl PastCall {
             epoch: history.epoch,
             turn: history.turn,
             marks: 0,
+            at: around.place.at,
             spent: around.spent,
         };
         entry.set(CallMark::Known, known);
-        entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
         entry.set(CallMark::Failed, failed);
+        entry.set(CallMark::Told, failed && known && event.error_digest.is_some());
+        // Tests, builds and changes are work, however long they take or whatever waits before them.
+        let work = event.flags.has(Flag::Test) || event.flags.has(Flag::Build) || is_change(event);
+        if !work {
+            let waited = history.newest().is_some_and(|before| before.has(CallMark::Wait));
+            entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
+            entry.set(CallMark::AfterWait, waited);
+            entry.set(CallMark::Paused, history.is_pause(exact, around.place.at));
+        }
         entry
     }
 }
@@ -197,7 +227,7 @@ pub(super) struct Question {
 /// The newest calls, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct History {
-    pub(super) ring: Ring<PastCall, KEPT>,
+    pub(super) ring: Ring<PastCall, HISTORY_CALLS>,
     pub(super) questions: Ring<Question, SPAN>,
     /// The newest calls in words, for an alarm about several of them.
     names: Ring<Label, CYCLE_PERIOD_MAX>,
@@ -267,18 +297,45 @@ impl History {
     }
 
     /// The entries of this epoch among the newest `depth` for which a test holds, one bit each, the newest lowest.
-    pub(super) fn mark(&self, depth: usize, test: impl Fn(&PastCall) -> bool) -> u32 {
-        let mut bits = 0_u32;
+    pub(super) fn mark(&self, depth: usize, test: impl Fn(&PastCall) -> bool) -> u64 {
+        let mut bits = 0_u64;
         for (place, entry) in (0_u32..).zip(self.ring.newest_first().take(depth)) {
             if entry.epoch == self.epoch && test(entry) {
-                bits |= 1_u32.wrapping_shl(place);
+                bits |= 1_u64.wrapping_shl(place);
             }
         }
         bits
     }
 
+    /// Whether a call that was made before comes after a pause in which nothing else was called.
+    fn is_pause(&self, action: Fingerprint, at: RunMillis) -> bool {
+        let same = |entry: &PastCall| entry.epoch == self.epoch && entry.action == action;
+        let Some(last) = self.newest().filter(|_| self.ring.newest_first().any(same)) else { return false };
+        let pause = at.minus(last.at).get();
+        let grows = self.ring.back(1).filter(|earlier| same(last) && same(earlier)).is_some_and(|earlier| {
+            let shorter = last.at.minus(earlier.at).get();
+            shorter > 0 && pause.saturating_mul(2) >= shorter.saturating_mul(3)
+        });
+        pause >= PAUSE_MS || (pause >= GROWING_MS && grows)
+    }
+
+    /// Whether the marked entries took their time: all but the two oldest, whose pauses cannot be judged yet.
+    pub(super) fn is_paced(&self, bits: u64) -> bool {
+        let entries = self.marked(bits);
+        entries.len() > 2 && entries.iter().skip(2).all(|entry| entry.takes_its_time())
+    }
+
+    /// How long the marked entries lasted.
+    pub(super) fn lasted(&self, bits: u64) -> RunMillis {
+        let entries = self.marked(bits);
+        match (entries.first(), entries.last()) {
+            (Some(first), Some(last)) => last.at.minus(first.at),
+            (None, _) | (_, None) => RunMillis::ZERO,
+        }
+    }
+
     /// The marked entries, oldest first.
-    pub(super) fn marked(&self, bits: u32) -> Vec<&PastCall> {
+    pub(super) fn marked(&self, bits: u64) -> Vec<&PastCall> {
         let chosen = (0_u32..).zip(self.ring.newest_first()).filter(|(place, _)| bits.wrapping_shr(*place) & 1 == 1);
         let mut entries: Vec<&PastCall> = chosen.map(|(_, entry)| entry).collect();
         entries.reverse();
@@ -286,11 +343,11 @@ impl History {
     }
 
     /// One bit per turn: of several entries of one turn the newest stays.
-    pub(super) fn once_per_turn(&self, bits: u32) -> u32 {
-        let (mut kept, mut last) = (0_u32, None);
+    pub(super) fn once_per_turn(&self, bits: u64) -> u64 {
+        let (mut kept, mut last) = (0_u64, None);
         for (place, entry) in (0_u32..).zip(self.ring.newest_first()) {
             if bits.wrapping_shr(place) & 1 == 1 && last != Some(entry.turn) {
-                kept |= 1_u32.wrapping_shl(place);
+                kept |= 1_u64.wrapping_shl(place);
                 last = Some(entry.turn);
             }
         }

@@ -1,15 +1,17 @@
 //! What the ladder remembers: the newest calls, and each rule's own count over them.
 
-use super::failing::Failing;
-use super::history::{CallMark, End, History, PastCall, is_change};
+use super::failing::{Failing, FailureNews};
+use super::history::{CallMark, End, History, PastCall, SPAN, is_change};
 use super::paging::Paging;
+use super::replies::Replies;
 use super::signature::Signed;
 use super::stale::Stale;
 use super::thrash::Thrash;
-use super::{echo, reword};
+use super::{echo, reword, spawn};
 use crate::chain::activity::{Sign, Surroundings};
-use crate::chain::event::{Action, AgentEvent};
+use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::effect::Sameness;
+use crate::limits::HISTORY_CALLS;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,7 @@ pub(super) struct Memory {
     pub(super) stale: Stale,
     pub(super) paging: Paging,
     pub(super) signed: Signed,
+    pub(super) replies: Replies,
 }
 
 impl Memory {
@@ -53,6 +56,7 @@ impl Memory {
             call.set(CallMark::Still, workspace == Sameness::Identical);
             call.set(CallMark::Reword, reword::is_one(&self.history, policy, action, event));
             call.set(CallMark::Echo, echo::is_one(&self.history, policy, action, event));
+            call.set(CallMark::TaskAgain, spawn::is_one(&self.history, action, event));
             self.history.count(&call);
             self.paging.observe(action, &call, around);
             self.signed.observe(action, around);
@@ -60,29 +64,50 @@ impl Memory {
         }
         let end = End::of(event);
         let turn = self.history.turn();
-        self.failing.observe(end, turn, around);
+        // A look that finds nothing yet is no failure of the agent.
+        let outcome = if call.takes_its_time() { End::Unknown } else { end };
+        self.failing.observe(outcome, self.failure(&call), turn, around);
+        self.replies.observe(event, turn, around);
         if is_change(event) {
             self.thrash.observe(end, turn, around);
         } else if call.is_known() && end != End::Unknown {
             self.stale.observe(event.gain, around);
         }
-        let moved = is_change(event) && end != End::Failed && fresh;
+        let moved = self.has_moved(&call, event, fresh);
         Observed { repeated_in_turn: Sign::from(parallel), opens_epoch: Sign::from(moved) }
+    }
+
+    /// What a failure says: an error that differs from all before it in this epoch may be a step forward, and one without a
+    /// text says nothing.
+    fn failure(&self, call: &PastCall) -> FailureNews {
+        let alike = |before: &PastCall| before.kind == call.kind && before.index != call.index;
+        match (call.has(CallMark::Told), self.history.mark(SPAN, alike) != 0) {
+            (false, _) => FailureNews::Untold,
+            (true, true) => FailureNews::Known,
+            (true, false) => FailureNews::New,
+        }
+    }
+
+    /// Whether a call moved something: a change that landed for the first time; code that was measured to be in a new state, also
+    /// where the call says that it failed, or does not look like a change; a check that failed in this epoch and passes now.
+    fn has_moved(&self, call: &PastCall, event: &AgentEvent, fresh: impl Into<Sign>) -> bool {
+        let (end, fresh) = (End::of(event), fresh.into().is_present());
+        let landed = is_change(event) && end != End::Failed && fresh;
+        let measured = self.history.measured.moved() && (fresh || !is_change(event));
+        let checks = event.flags.has(Flag::Test) || event.flags.has(Flag::Build);
+        let failed_before = |before: &PastCall| before.action == call.action && before.has(CallMark::Failed);
+        let passes_now = checks && end == End::Good && self.history.mark(HISTORY_CALLS, failed_before) != 0;
+        landed || measured || passes_now
     }
 
     /// Something moved: what was counted before no longer counts.
     pub(super) fn open_epoch(&mut self) {
         self.history.open_epoch();
-        self.failing.end_row();
+        self.failing = Failing::default();
+        self.thrash = Thrash::default();
         self.stale = Stale::default();
         self.paging = Paging::default();
         self.signed = Signed::default();
-    }
-
-    /// A person spoke: nothing from before counts.
-    pub(super) fn person_spoke(&mut self) {
-        self.open_epoch();
-        self.failing = Failing::default();
-        self.thrash = Thrash::default();
+        self.replies = Replies::default();
     }
 }

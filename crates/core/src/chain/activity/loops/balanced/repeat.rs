@@ -1,25 +1,38 @@
 //! LOOP-2.repeat: the same call with the same result again and again, while nothing was changed in between.
 
-use super::history::SPAN;
-use super::rung::{Basis, Reached, RuleView};
+use super::history::{CallMark, SPAN};
+use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR};
 use crate::decision::{FindingKind, Level};
+use crate::limits::HISTORY_CALLS;
 use crate::rules::Rule;
 
-/// A call that waits or polls may come this many times as often, and never ends the session: to repeat is its nature.
-const WAIT_FACTOR: u32 = 2;
+/// Looks at something that runs are no loop. The agent is told once nothing moved for this long: half an hour,
+const LOOK_MS_MAX: u64 = 1_800_000;
+/// over at least so many looks;
+const LOOKS_MIN: u32 = 6;
+/// or when so many looks
+const LOOKS_HOT: u32 = 12;
+/// come within a minute.
+const HOT_MS: u64 = 60_000;
 
-/// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override.
+/// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override. Twice as many where the
+/// result is not known or the calls take their time, and such calls never end the session.
 pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
-    let factor = if newest.waits() { WAIT_FACTOR } else { 1 };
+    if newest.looks() {
+        return looks(view);
+    }
     let bits = view.history.mark(SPAN, |entry| entry.pair == newest.pair);
     let count = bits.count_ones();
+    let paced = view.history.is_paced(bits);
+    let factor = if paced || !newest.is_known() { SLOW_FACTOR } else { 1 };
     if count < loops.loop_repeat_threshold.get().saturating_mul(factor) {
         return None;
     }
     let row = view.history.row();
     let limit = loops.loop_repeat_threshold.plus(loops.loop_override_max_retries).get();
-    let ignored = view.overridden == Some(newest.pair) && newest.is_known() && !newest.waits() && row >= limit;
+    let named = view.overridden == Some(newest.pair) && view.warned.is_present();
+    let ignored = named && newest.is_known() && !paced && row >= limit;
     let in_a_row = row >= count;
     let rule = if in_a_row { Rule::LoopExact } else { Rule::LoopRepeat };
     let level = if ignored {
@@ -31,7 +44,7 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     };
     let mut reached = view.reached(rule, level, count);
     reached.proof = Basis::Entries(bits);
-    reached.words = match (ignored, newest.is_known(), newest.has(super::history::CallMark::Failed)) {
+    reached.words = match (ignored, newest.is_known(), newest.has(CallMark::Failed)) {
         (true, _, _) => "times in a row with the same result, the last time after a warning",
         (false, true, _) if in_a_row => "times in a row with the same result",
         (false, true, _) => "times within 12 calls with the same result",
@@ -41,5 +54,24 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     if ignored {
         (reached.rule, reached.kind, reached.count) = (Rule::LoopExact, FindingKind::SystemError, row);
     }
+    Some(reached)
+}
+
+/// Waiting is bounded by time, and by money elsewhere: it is overridden at most.
+fn looks(view: &RuleView<'_>) -> Option<Reached> {
+    let (history, newest) = (view.history, view.newest);
+    let same = |depth| history.mark(depth, |entry| entry.pair == newest.pair);
+    let (all, recent) = (same(HISTORY_CALLS), same(SPAN));
+    let long = all.count_ones() >= LOOKS_MIN && history.lasted(all).get() >= LOOK_MS_MAX;
+    let hot = recent.count_ones() >= LOOKS_HOT && history.lasted(recent).get() < HOT_MS;
+    let (bits, words) = match (hot, long) {
+        (true, _) => (recent, "looks within a minute, and nothing moved: wait longer between two looks"),
+        (false, true) => (all, "looks over half an hour, and nothing moved"),
+        (false, false) => return None,
+    };
+    let mut reached = view.reached(Rule::LoopRepeat, Level::Override, bits.count_ones());
+    (reached.proof, reached.words) = (Basis::Entries(bits), words);
+    // A wait that lasts is no proof of a loop, and costs no health.
+    reached.proven = crate::chain::activity::Sign::Absent;
     Some(reached)
 }

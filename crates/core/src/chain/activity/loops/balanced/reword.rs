@@ -46,12 +46,13 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
         history.questions.newest_first().any(|asked| asked.number == number && asked.tool == tool)
     };
     let reworded = history.mark(SPAN, |entry| entry.has(CallMark::Reword));
-    let bits = (0..u32::BITS).filter(|place| reworded.wrapping_shr(*place) & 1 == 1 && mine(*place));
-    let bits = bits.fold(0_u32, |all, place| all | 1_u32.wrapping_shl(place));
+    let bits = (0..u64::BITS).filter(|place| reworded.wrapping_shr(*place) & 1 == 1 && mine(*place));
+    let bits = bits.fold(0_u64, |all, place| all | 1_u64.wrapping_shl(place));
     let count = bits.count_ones();
     let level = if count >= view.policy.loops.reword_threshold.get() { Level::Override } else { Level::Note };
-    let mut reached = view.reached(Rule::LoopReword, level, count);
+    // The question itself counts too: two rewordings are three questions.
+    let mut reached = view.reached(Rule::LoopReword, level, count.saturating_add(1));
     (reached.key, reached.proof) = (tool, Basis::Entries(bits));
-    reached.words = "times the question was asked again in other words, and the answers brought little new";
+    reached.words = "times the same question in other words, and the answers brought little new";
     Some(reached)
 }

@@ -13,7 +13,7 @@ use crate::rules::Rule;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::chain::activity::loops) enum Basis {
     /// Entries of the ring, one bit each, the newest lowest.
-    Entries(u32),
+    Entries(u64),
     /// Everything from here to the newest entry.
     Since(Start),
 }
@@ -29,9 +29,12 @@ pub(super) struct RuleView<'a> {
     pub(super) policy: &'a Policy,
     /// What the repeat rule has overridden before this event.
     pub(super) overridden: Option<Fingerprint>,
-    /// Whether an override was given before this event.
+    /// Whether an override was given before this event, in an earlier turn of the model: it had the chance to read it.
     pub(super) warned: Sign,
 }
+
+/// Where results are not known, or calls take their time, it takes so many times as many.
+pub(super) const SLOW_FACTOR: u32 = 2;
 
 impl RuleView<'_> {
     /// A candidate of the usual kind for its level.
@@ -52,6 +55,7 @@ impl RuleView<'_> {
             proof: Basis::Since(start),
             words: "",
             about: About::Call,
+            proven: Sign::from(self.newest.is_known()),
         }
     }
 }

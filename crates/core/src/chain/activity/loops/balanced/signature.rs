@@ -19,8 +19,10 @@ pub(super) struct Signed {
 
 impl Signed {
     pub(super) fn observe(&mut self, action: &Action, around: &Surroundings) {
-        let signature = action.signed();
-        if signature == self.signature {
+        // A signature that names the tool alone says nothing of what repeats: file after file is read under it.
+        let names_something = action.signature.as_ref().is_some_and(|signature| !signature.as_str().ends_with("(...)"));
+        let signature = if names_something { action.signed() } else { Fingerprint::NONE };
+        if signature == self.signature && signature.is_some() {
             self.row.grow(around);
         } else {
             self.signature = signature;
@@ -29,7 +31,7 @@ impl Signed {
     }
 }
 
-/// Noted at ten in a row: five different reads in a row are ordinary work, ten of one kind are worth a line in the log.
+/// Noted at ten in a row that name one thing.
 pub(super) fn judge(view: &RuleView<'_>, signed: &Signed) -> Option<Reached> {
     if signed.row.count < view.policy.loops.infinite_loop_threshold.get() {
         return None;

@@ -10,8 +10,8 @@ use crate::label::Fingerprint;
 use crate::rules::Rule;
 use serde::{Deserialize, Serialize};
 
-/// Results in a row that are noted: at fewer, one healthy session in ten reads what it knows already.
-const RESULTS_NOTED: u32 = 8;
+/// Results in a row that are noted: at half as many, one healthy session in thirteen reads what it knows already.
+const RESULTS_NOTED: u32 = 16;
 /// A result is stale if at most one word in this many is new.
 const NEW_WORDS: u32 = 8;
 
@@ -31,7 +31,7 @@ impl Stale {
     }
 }
 
-/// Noted at 8 in a row.
+/// Noted at 16 in a row.
 pub(super) fn judge(view: &RuleView<'_>, stale: &Stale) -> Option<Reached> {
     let row = stale.row;
     if row.count < RESULTS_NOTED {

@@ -1,0 +1,89 @@
+//! Waiting done right is no loop: it is bounded by time and money, and told when it is too hot or too long.
+
+use super::fixture::{ChainFixture, call, failed, holds, injects, stops, tests};
+use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Flags, TestResult};
+use tripwire_core::decision::Decision;
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::label::Label;
+
+fn look() -> AgentEvent {
+    AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("write_stdin(...)", "session 1", "still running") }
+}
+
+fn status() -> AgentEvent {
+    call("Bash(cmd=gh run view 1)", "gh", "in progress")
+}
+
+fn loud(decision: &Decision) -> bool {
+    injects(decision) || !decision.safety.allowed
+}
+
+fn at_pace(pace: u64, count: u64, make: impl Fn(u64) -> AgentEvent) -> Vec<Decision> {
+    let mut fixture = ChainFixture::balanced();
+    fixture.pace = pace;
+    fixture.events(count, make)
+}
+
+#[test]
+fn loop_3_looks_at_something_that_runs_are_no_loop() {
+    assert!(!at_pace(10_000, 40, |_| look()).iter().any(loud), "one look every ten seconds");
+    assert!(!at_pace(5_000, 8, |_| look()).iter().any(loud), "a few quick ones");
+}
+
+#[test]
+fn loop_2_repeat_tells_of_hot_and_of_endless_looks_and_never_holds_them() {
+    let hot = at_pace(2_000, 40, |_| look());
+    assert_eq!(hot.iter().position(injects), Some(11), "twelve looks within a minute");
+    assert!(hot.iter().all(|decision| decision.safety.allowed));
+    let endless = at_pace(120_000, 30, |_| look());
+    assert_eq!(endless.iter().position(injects), Some(15), "half an hour");
+    assert!(endless.iter().all(|decision| decision.safety.allowed));
+}
+
+#[test]
+fn loop_3_a_look_after_a_sleep_is_a_look() {
+    let sleep = || AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 20)", "sleep", "") };
+    let decisions = at_pace(20_000, 40, |n| if n.is_multiple_of(2) { sleep() } else { status() });
+    assert!(!decisions.iter().any(loud), "sleep, look, sleep, look");
+    let test = || AgentEvent {
+        error_digest: Label::new("red"),
+        result_digest: Label::new("red"),
+        ..tests(0, TestResult::Failed)
+    };
+    let decisions = at_pace(20_000, 20, |n| if n.is_multiple_of(2) { sleep() } else { test() });
+    assert!(decisions.iter().any(|decision| !decision.safety.allowed), "tests do not ripen");
+}
+
+#[test]
+fn loop_3_one_look_a_minute_ends_nothing_and_the_same_call_without_a_pause_does() {
+    let minute = at_pace(60_000, 6, |_| status());
+    assert!(minute.iter().all(|decision| decision.safety.allowed));
+    assert!(!minute[..5].iter().any(loud), "told at the sixth look");
+    let hurry = at_pace(3_000, 6, |_| status());
+    assert!(hurry.iter().any(|decision| stops(decision, StopReason::SystemError)));
+    let endless = at_pace(60_000, 40, |_| status());
+    assert!(endless.iter().any(|decision| holds(decision, HoldReason::Loop)), "nobody waits so for ever");
+    assert!(!endless.iter().any(|decision| stops(decision, StopReason::SystemError)));
+}
+
+#[test]
+fn loop_3_a_service_that_is_not_up_yet_is_asked_again_after_growing_pauses() {
+    let refused = || {
+        let event = call("Bash(cmd=curl localhost)", "curl", "refused");
+        AgentEvent {
+            error_digest: Label::new("refused"),
+            error_kind: Label::new("refused"),
+            ..failed(event, ErrorClass::NonZeroExit)
+        }
+    };
+    let mut fixture = ChainFixture::balanced();
+    let grown: Vec<Decision> = [2_000, 4_000, 8_000, 16_000, 32_000]
+        .map(|pause| {
+            fixture.wait(pause);
+            fixture.pace = 0;
+            fixture.event(refused())
+        })
+        .into();
+    assert!(!grown.iter().any(loud));
+    assert!(at_pace(4_000, 5, |_| refused()).iter().any(|decision| !decision.safety.allowed), "the same at one pace");
+}
