@@ -32,6 +32,11 @@ test-clients:
 tidy:
     cargo xtask tidy
 
+# What of the commands of recorded runs the guard would not let pass (needs python3, and zstd for packed files)
+judge-traces file:
+    cargo build
+    python3 xtask/judge_traces.py {{ file }}
+
 # A random sample of mutants of core, shell, judge and journal against their tests (needs cargo install --locked cargo-mutants)
 mutants seed count:
     cargo xtask mutants {{ seed }} {{ count }}

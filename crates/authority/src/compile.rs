@@ -5,9 +5,10 @@
 
 use super::attribute::Attribute;
 use super::error::{AuthorityError, AuthorityProblem};
+use super::kind::Kind;
 use super::role::{Attributes, Roles};
 use super::source::Source;
-use super::table::{Answers, Cell, Cells, Kind, Permissions, RoleRow};
+use super::table::{Answers, Cell, Cells, Permissions, RoleRow};
 use cedar_policy::{
     Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression,
 };
@@ -33,7 +34,7 @@ pub(super) fn compile(source: &Source, roles: &Roles) -> Result<Permissions, Aut
         let others = answers(OTHER)?;
         rows.insert(role.clone(), RoleRow { attributes: attributes.clone(), agents, others });
     }
-    Ok(Permissions { policy: source.digest, roles: rows })
+    Ok(Permissions { policy: source.digest, roles: rows, rules: source.rules.clone() })
 }
 
 /// Who asks, as Cedar sees it.
@@ -61,6 +62,7 @@ fn answers(source: &Source, principal: &Principal<'_>) -> Result<Answers, Author
         can_write_memories: cells(Permission::CanWriteMemories)?,
         continue_after_convergence: cells(Permission::ContinueAfterConvergence)?,
         reach: cells(Permission::Reach)?,
+        read: cells(Permission::Read)?,
     })
 }
 
@@ -91,7 +93,7 @@ pub(super) fn ask(
     above: &BTreeSet<&str>,
 ) -> Result<Grant, AuthorityError> {
     let broken = |cause: String| source.wrong(None, AuthorityProblem::Invalid { cause });
-    let kind = resource_type(Kind::of(permission));
+    let kind = Kind::of(permission).entity();
     let uid = |kind: &str, name: &str| -> Result<EntityUid, AuthorityError> {
         let kind: EntityTypeName = kind.parse().map_err(|error| broken(format!("{error}")))?;
         Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
@@ -127,16 +129,7 @@ pub(super) const fn action(permission: Permission) -> &'static str {
         Permission::CanWriteMemories => "can_write_memories",
         Permission::ContinueAfterConvergence => "continue_after_convergence",
         Permission::Reach => "reach",
+        Permission::Read => "read",
         Permission::ControlTheGuard => "control_the_guard",
-    }
-}
-
-const fn resource_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Tool => "Tool",
-        Kind::Path => "Path",
-        Kind::Memory => "Memory",
-        Kind::Host => "Host",
-        Kind::Workspace => "Workspace",
     }
 }

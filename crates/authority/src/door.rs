@@ -140,7 +140,7 @@ fn is_source(path: &str, policy: &Policy) -> bool {
 
 /// Where a path leads once its links are followed, relative to the workspace where it is inside. What does not exist
 /// yet keeps its name below the part that does.
-fn real(root: &Path, path: &str) -> String {
+pub(super) fn real(root: &Path, path: &str) -> String {
     let given = root.join(path);
     let Ok(root) = root.canonicalize() else { return path.to_owned() };
     let mut rest: Vec<PathBuf> = Vec::new();

@@ -3,9 +3,11 @@
 use super::attribute::Attribute;
 use super::compile::{self, Principal};
 use super::error::{AuthorityError, AuthorityProblem};
+use super::expression::{CommandContext, Question};
+use super::kind::Kind;
 use super::role::{Attributes, Roles};
 use super::source::{Annotated, Source, Wanted};
-use super::table::Kind;
+use super::table::Permissions;
 use std::collections::BTreeSet;
 use tripwire_core::input::{Grant, Permission};
 use tripwire_core::policy::List;
@@ -42,6 +44,16 @@ fn check_one(source: &Source, roles: &Roles, annotated: &Annotated, text: &str) 
     let (name, names) = (kind.normal(resource), source.literals.of(kind));
     let above: BTreeSet<&str> = kind.above(&name).filter(|up| names.contains(*up)).collect();
     let grant = compile::ask(source, &Principal::any_of(role, &attributes), permission, &name, &above)?;
+    let question = Question {
+        role,
+        agent: None,
+        attributes: &attributes,
+        action: compile::action(permission),
+        kind,
+        resource: &name,
+        context: &CommandContext::default(),
+    };
+    let grant = if grant == Grant::Granted { Permissions::denies(&source.rules, &question) } else { grant };
     let (wanted, found) = match (annotated.wanted, grant) {
         (Wanted::Allowed, Grant::Granted) | (Wanted::Denied, Grant::Denied) => return Ok(()),
         (Wanted::Allowed, Grant::Denied) => ("allowed", "denied"),

@@ -4,20 +4,25 @@
 //! Cedar is used here and at no other time: parsing policies costs a millisecond, and a hook has not got one.
 
 mod attribute;
+mod command_rule;
 mod compile;
 pub mod current;
 mod door;
 mod error;
 mod examples;
+mod expression;
 pub mod identity;
+mod kind;
 mod role;
 mod source;
 mod subset;
 mod table;
 
 pub use attribute::Attribute;
+pub use command_rule::{CommandRuling, command_needs, contexts};
 pub use door::{Confinement, Need, Surroundings, Writing, needs};
 pub use error::{AuthorityError, AuthorityProblem};
+pub use expression::CommandContext;
 pub use role::{Attributes, DEFAULT_ROLE, Roles, built_in, of_manifest};
 pub use source::{DEFAULT as DEFAULT_POLICIES, write_if_missing};
 pub use table::{Permissions, Who};
@@ -70,7 +75,7 @@ pub fn check(file: &Path, roles: &Roles) -> Result<Checked, AuthorityError> {
     let source = Source::load(file)?;
     let permissions = compile::compile(&source, roles)?;
     let (examples, failed) = examples::check(&source, roles);
-    let policies = source.policies.policies().count();
+    let policies = source.policies.policies().count().saturating_sub(1) + source.rules.len();
     Ok(Checked { permissions: failed.is_empty().then_some(permissions), policies, examples, failed })
 }
 

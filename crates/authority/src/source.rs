@@ -1,8 +1,9 @@
 //! A policy file as it is read: parsed, checked against the schema, and held to what a table can express.
 
 use super::error::{AuthorityError, AuthorityProblem};
+use super::expression::{CommandRule, Expression};
 use super::subset::{self, Literals};
-use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
+use cedar_policy::{Effect, PolicyId, PolicySet, Schema, ValidationMode, Validator};
 use miette::Diagnostic;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
@@ -12,6 +13,9 @@ use tripwire_fs::file::{Draft, FileError, FileMode, read_bounded};
 const SCHEMA: &str = include_str!("policy.cedarschema");
 /// The policies that a workspace gets, which say what the seed says.
 pub const DEFAULT: &str = include_str!("default.cedar");
+/// Reading is permitted unless a policy forbids it: a policy file of an older version does not speak of it. A file
+/// without any policy permits nothing.
+const READING: &str = r#"permit (principal, action == Action::"read", resource);"#;
 /// The largest policy file.
 const BYTES_MAX: u64 = 256 * 1024;
 
@@ -20,7 +24,10 @@ const BYTES_MAX: u64 = 256 * 1024;
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) digest: Digest,
+    /// The policies that a table expresses.
     pub(super) policies: PolicySet,
+    /// Those that speak of command lines.
+    pub(super) rules: Vec<CommandRule>,
     pub(super) literals: Literals,
     pub(super) examples: Vec<Annotated>,
 }
@@ -70,19 +77,29 @@ impl Source {
 
     /// Reads policies from a text; `file` only names it in errors.
     pub(super) fn parse(file: &Path, text: &str) -> Result<Self, AuthorityError> {
-        let policies: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {
+        let parsed: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {
             let at = errors.iter().next().and_then(|error| place(text, error));
             AuthorityError::new(file, at, AuthorityProblem::Syntax { cause: in_one_line(&errors.to_string()) })
         })?;
-        validate(file, text, &policies)?;
+        validate(file, text, &parsed)?;
         let mut literals = Literals::default();
         let mut examples = Vec::new();
-        for policy in policies.policies() {
+        let (mut rules, mut table) = (Vec::new(), Vec::new());
+        for policy in parsed.policies() {
             let start = policy_start(text, policy);
             let at = start.map(|offset| line_and_column(text, offset));
             let unsupported = |what| AuthorityError::new(file, at, AuthorityProblem::Unsupported { what });
             let json = policy.to_json().map_err(|error| unsupported(format!("`{error}`")))?;
-            subset::check(&json, &mut literals).map_err(unsupported)?;
+            match command_rule(policy, &json).map_err(unsupported)? {
+                Some(rule) => {
+                    subset::roles(&json, &mut literals).map_err(unsupported)?;
+                    rules.push(rule);
+                }
+                None => {
+                    subset::check(&json, &mut literals).map_err(unsupported)?;
+                    table.push(policy.clone());
+                }
+            }
             for (key, wanted) in [("must_allow", Wanted::Allowed), ("must_deny", Wanted::Denied)] {
                 if let Some(value) = policy.annotation(key) {
                     let line = annotation_line(text, start.unwrap_or(0), key);
@@ -90,7 +107,7 @@ impl Source {
                 }
             }
         }
-        if policies.templates().next().is_some() {
+        if parsed.templates().next().is_some() {
             let what = "a template (`?principal`, `?resource`)".to_owned();
             return Err(AuthorityError::new(file, None, AuthorityProblem::Unsupported { what }));
         }
@@ -99,7 +116,13 @@ impl Source {
             return Err(AuthorityError::new(file, None, problem));
         }
         examples.sort_by_key(|example| example.line);
-        Ok(Self { file: file.to_owned(), digest: Digest::of(text.as_bytes()), policies, literals, examples })
+        let broken = |cause: String| AuthorityError::new(file, None, AuthorityProblem::Invalid { cause });
+        let implied = cedar_policy::Policy::parse(Some(PolicyId::new("(reading)")), READING)
+            .map_err(|error| broken(in_one_line(&error.to_string())))?;
+        let implied = (!table.is_empty()).then_some(implied);
+        let policies = PolicySet::from_policies(table.into_iter().chain(implied))
+            .map_err(|error| broken(in_one_line(&error.to_string())))?;
+        Ok(Self { file: file.to_owned(), digest: Digest::of(text.as_bytes()), policies, rules, literals, examples })
     }
 
     /// An error at a line of the file.
@@ -108,9 +131,32 @@ impl Source {
     }
 }
 
+/// A `forbid` that looks at the context or asks a person; nothing if the policy is for the table.
+fn command_rule(policy: &cedar_policy::Policy, json: &serde_json::Value) -> Result<Option<CommandRule>, String> {
+    let ask = policy.annotation("ask").map(str::to_owned);
+    let context = subset::mentions_context(json);
+    match (policy.effect(), context, ask) {
+        (_, false, None) => Ok(None),
+        (Effect::Forbid, _, ask) => Ok(Some(CommandRule { ask, condition: Expression::of_policy(json)? })),
+        (Effect::Permit, true, _) => Err("`context` in a `permit` (write `forbid … unless`)".to_owned()),
+        (Effect::Permit, false, Some(_)) => Err("`@ask` on a `permit`".to_owned()),
+    }
+}
+
 /// Strict validation: after it, no policy can fail when it is evaluated, and a `forbid` that fails would not forbid.
 fn validate(file: &Path, text: &str, policies: &PolicySet) -> Result<(), AuthorityError> {
-    let schema = Schema::from_cedarschema_str(SCHEMA).map(|(schema, _warnings)| schema).map_err(|error| {
+    let wrong = validated(file, text, policies, SCHEMA);
+    // The arguments of a command may be asked about one by one, or as one text.
+    let as_text = SCHEMA.replace("arguments: Set<String>", "arguments: String");
+    match wrong {
+        Ok(()) => Ok(()),
+        Err(error) if text.contains("arguments") => validated(file, text, policies, &as_text).map_err(|_| error),
+        Err(error) => Err(error),
+    }
+}
+
+fn validated(file: &Path, text: &str, policies: &PolicySet, schema: &str) -> Result<(), AuthorityError> {
+    let schema = Schema::from_cedarschema_str(schema).map(|(schema, _warnings)| schema).map_err(|error| {
         let cause = format!("the built-in schema is broken: {}", in_one_line(&error.to_string()));
         AuthorityError::new(file, None, AuthorityProblem::Invalid { cause })
     })?;

@@ -4,7 +4,7 @@
 //! below the same names must get the same answer, or the table would be wrong. So a policy that looks at a resource in
 //! any other way (`like`, attributes, context) is refused with its place, never approximated.
 
-use super::table::Kind;
+use super::kind::Kind;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -107,6 +107,19 @@ fn expression(value: &Value) -> Result<(), String> {
 
 fn is_resource(value: &Value) -> bool {
     value.get("Var").and_then(Value::as_str) == Some("resource")
+}
+
+/// Whether a policy in its JSON form looks at the context.
+pub(super) fn mentions_context(policy: &Value) -> bool {
+    policy.get("conditions").is_some_and(|conditions| mentions(conditions, "context"))
+}
+
+/// The roles that a policy names, without any other name.
+pub(super) fn roles(policy: &Value, literals: &mut Literals) -> Result<(), String> {
+    let mut all = Literals::default();
+    collect(policy, &mut all)?;
+    literals.roles.append(&mut all.roles);
+    Ok(())
 }
 
 fn mentions(value: &Value, variable: &str) -> bool {

@@ -146,3 +146,109 @@ fn perm_1_a_template_and_too_many_names_are_refused() {
         .collect();
     assert!(permissions(&many).unwrap_err().to_string().contains("more than 128 names"));
 }
+
+fn command(line: &str) -> CommandContext {
+    let mut words = line.split(' ').map(str::to_owned);
+    CommandContext { program: words.next().unwrap(), arguments: words.collect(), ..CommandContext::default() }
+}
+
+fn ruling(policies: &str, context: CommandContext) -> CommandRuling {
+    let permissions = permissions(&format!("{DEFAULT_POLICIES}{policies}")).unwrap_or_else(|error| panic!("{error}"));
+    let needs = [
+        Need::new(Permission::CanExecuteTasks, "Bash"),
+        Need::new(Permission::Write, "."),
+        Need::new(Permission::Read, "secrets/key"),
+        Need::new(Permission::Reach, "api.example.com"),
+    ];
+    permissions.ruling(Who::role("developer"), &needs, &[CommandContext::default(), context])
+}
+
+#[test]
+fn perm_1_a_policy_may_forbid_a_command_by_its_program_and_arguments() {
+    let rule = |condition: &str, line: &str| {
+        let policy =
+            format!("forbid (principal, action == Action::\"can_execute_tasks\", resource) when {{ {condition} }};");
+        ruling(&policy, command(line)) == CommandRuling::Forbidden(Permission::CanExecuteTasks)
+    };
+    for (condition, forbidden, silent) in [
+        (r#"context.program == "terraform""#, "terraform apply", "git apply"),
+        (r#"context.program == "git" && context.arguments.contains("push")"#, "git push origin", "git pull origin"),
+        (r#"context.arguments.containsAny(["--force", "-f"])"#, "git push -f", "git push"),
+        (r#"context.arguments.containsAll(["a", "b"])"#, "x b a", "x a"),
+        (r#"context.program like "kube*""#, "kubectl get", "cube get"),
+        (r#"context.arguments like "*--all*""#, "git push --all", "git push"),
+        (r#"context.program != "" && !(["git", "ls"].contains(context.program))"#, "rm x", "ls x"),
+        (r#"if principal.can_edit_source then context.program == "a" else false"#, "a", "b"),
+        (r#"principal in Role::"developer" && context.program == "a""#, "a", "b"),
+        (r#"resource == Tool::"Bash" && context.program == "a""#, "a", "b"),
+    ] {
+        assert!(rule(condition, forbidden), "{condition}: {forbidden}");
+        assert!(!rule(condition, silent), "{condition}: {silent}");
+    }
+    assert!(!rule(r#"principal in Role::"tester" && context.program == "a""#, "a"), "another role");
+    let unless = r#"forbid (principal, action == Action::"can_execute_tasks", resource) unless { context.program == "" || context.program == "ls" };"#;
+    assert_eq!(ruling(unless, command("ls x")), CommandRuling::Silent);
+    assert_ne!(ruling(unless, command("rm x")), CommandRuling::Silent);
+}
+
+#[test]
+fn perm_1_a_policy_may_speak_of_the_host_and_the_path_of_a_command() {
+    let to = |host: &str| CommandContext { host: host.to_owned(), ..command("curl x") };
+    let policy = r#"forbid (principal, action, resource) when { context.host like "*.prod.example.com" };"#;
+    assert!(matches!(ruling(policy, to("db.prod.example.com")), CommandRuling::Forbidden(_)));
+    assert_eq!(ruling(policy, to("db.test.example.com")), CommandRuling::Silent);
+    let at = |path: &str| CommandContext { path: path.to_owned(), ..command("cat x") };
+    let policy = r#"forbid (principal, action, resource) when { context.path == "infra/main.tf" };"#;
+    assert!(matches!(ruling(policy, at("infra/main.tf")), CommandRuling::Forbidden(_)));
+    assert_eq!(ruling(policy, at("infra/other.tf")), CommandRuling::Silent);
+    let policy = r#"@ask("who reads it?") forbid (principal, action == Action::"read", resource in Path::"secrets");"#;
+    assert_eq!(ruling(policy, command("cat x")), CommandRuling::Ask("who reads it?".to_owned()));
+    let policy =
+        r#"@ask("outside") forbid (principal, action == Action::"reach", resource == Host::"api.example.com");"#;
+    assert_eq!(ruling(policy, command("curl x")), CommandRuling::Ask("outside".to_owned()));
+    let policy = r#"@ask("outside") forbid (principal, action == Action::"reach", resource in Host::"example.org");"#;
+    assert_eq!(ruling(policy, command("curl x")), CommandRuling::Silent);
+}
+
+#[test]
+fn perm_1_ask_holds_a_command_and_a_plain_forbid_beats_it() {
+    let ask = r#"@ask("production is changed") forbid (principal, action == Action::"can_execute_tasks", resource)
+        when { context.program == "terraform" };"#;
+    assert_eq!(ruling(ask, command("terraform apply")), CommandRuling::Ask("production is changed".to_owned()));
+    assert_eq!(ruling(ask, command("tofu apply")), CommandRuling::Silent);
+    let both = format!(
+        "{ask}\nforbid (principal, action == Action::\"can_execute_tasks\", resource) when {{ context.arguments.contains(\"destroy\") }};"
+    );
+    assert!(matches!(ruling(&both, command("terraform destroy")), CommandRuling::Forbidden(_)));
+    let example = format!(
+        "{DEFAULT_POLICIES}@ask(\"x\") @must_deny(\"developer write docs/a\") @must_allow(\"developer write src\")
+        forbid (principal, action == Action::\"write\", resource in Path::\"docs\");"
+    );
+    permissions(&example).unwrap();
+    let table = permissions(&example).unwrap();
+    assert!(granted(&table, "developer", Permission::Write, "docs/a"), "a person is asked, nothing is refused");
+}
+
+#[test]
+fn perm_1_a_permit_neither_asks_nor_looks_at_a_command() {
+    for (policy, said) in [
+        (r#"permit (principal, action, resource) when { context.program == "ls" };"#, "`context` in a `permit`"),
+        (r#"@ask("x") permit (principal, action, resource);"#, "`@ask` on a `permit`"),
+        (r#"forbid (principal, action, resource) when { context.nothing == "ls" };"#, "nothing"),
+        (r#"forbid (principal, action, resource) when { context.program == 1 };"#, ""),
+    ] {
+        let error = permissions(policy).unwrap_err().to_string();
+        assert!(error.contains(said), "{policy}: {error}");
+    }
+}
+
+#[test]
+fn perm_1_reading_is_permitted_unless_a_policy_forbids_it() {
+    let reads = |policies: &str, path: &str| {
+        let permissions = permissions(&format!("{DEFAULT_POLICIES}{policies}")).unwrap();
+        granted(&permissions, "reviewer", Permission::Read, path)
+    };
+    let forbid = r#"forbid (principal, action == Action::"read", resource in Path::"secrets");"#;
+    assert!(reads("", "secrets/key") && reads(forbid, "src/key"));
+    assert!(!reads(forbid, "secrets/key") && !reads(forbid, "secrets"));
+}

@@ -10,6 +10,7 @@ pub mod checkup;
 pub mod claude;
 mod client;
 mod codex;
+pub mod doors;
 mod gemini;
 mod homes;
 pub mod hook_command;

@@ -1,6 +1,10 @@
 //! The only door in: everything that may influence a decision arrives as an [`Input`], so that a journal of inputs is
 //! enough to replay a session exactly.
 
+mod floor;
+
+pub use floor::{FloorFact, FloorWeight};
+
 use crate::chain::event::{Action, AgentEvent};
 use crate::chain::feedback::ExecutionResult;
 use crate::label::Label;
@@ -91,20 +95,6 @@ pub struct AgentStart {
     pub parent: Option<Label>,
 }
 
-/// A command that would destroy what cannot be restored: found outside, held here (FLOOR-1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FloorFact {
-    /// The short code under which a person may allow it once.
-    pub code: Label,
-    /// The command, its folder and its workspace: an allowance is good for exactly this.
-    pub digest: Digest,
-    /// What it would destroy, in words for a person.
-    pub reason: Label,
-    /// The rule about destructive commands that it breaks.
-    pub rule: Label,
-}
-
 /// The facts of authority: computed outside (Cedar, checksums), enforced here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -148,13 +138,15 @@ pub enum Permission {
     ContinueAfterConvergence,
     /// To reach a host from a confined command.
     Reach,
+    /// To read a file; granted unless a policy forbids it.
+    Read,
     /// To change the guard's own files, the settings that call it, or to use its controls: no agent has it.
     ControlTheGuard,
 }
 
 impl Permission {
     /// All that a policy can grant, for tables and tests; no policy grants control of the guard.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::CanExecuteTasks,
         Self::CanEditSource,
         Self::Write,
@@ -162,6 +154,7 @@ impl Permission {
         Self::CanWriteMemories,
         Self::ContinueAfterConvergence,
         Self::Reach,
+        Self::Read,
     ];
 
     /// The name as the seed writes it.
@@ -175,6 +168,7 @@ impl Permission {
             Self::CanWriteMemories => "can_write_memories",
             Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
             Self::Reach => "reach",
+            Self::Read => "read",
             Self::ControlTheGuard => "control the guard (its files, its settings and its commands are a person's)",
         }
     }

@@ -30,6 +30,8 @@ pub const CONVERGENCE_ITERATIONS: u32 = 3;
 pub const MINUTE_MS: u64 = 60_000;
 /// How long a person's word for one held command is good: a day.
 pub const ALLOWANCE_MS: u64 = 86_400_000;
+/// Files that git does not know and that a session did not make: so many lost one by one wait for a person.
+pub const LOST_FILES_HELD: usize = 3;
 /// A wall clock that steps back by less than this is clamped; by more, the guard holds.
 pub const CLOCK_STEP_BACK_MS_MAX: u64 = 5_000;
 /// The version of the serialised state; another version is refused, never guessed at.

@@ -15,10 +15,12 @@ pub use by_profile::ByProfile;
 pub use left_out::command_of;
 pub use list::List;
 pub use minute_bounds::MinuteBounds;
-pub use setting::{Choice, Limit, OnGuardFailure, OnToolError, Profile, SettingError, SettingRow, Switch, Text};
+pub use setting::{
+    Choice, Limit, OnGuardFailure, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
+};
 pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety,
-    Sandbox, Tools,
+    Activity, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify, Policy, Review,
+    Safety, Sandbox, Tools,
 };
 
 use crate::explain::Explain;

@@ -95,6 +95,8 @@ pub enum Rule {
     Reach,
     /// The hold of commands that destroy what cannot be restored.
     Floor,
+    /// The hold of commands that publish.
+    Publish,
     /// Permissions.
     Permission,
     /// Convergence.
@@ -109,7 +111,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -153,6 +155,7 @@ impl Rule {
         Self::Control,
         Self::Reach,
         Self::Floor,
+        Self::Publish,
         Self::Permission,
         Self::Convergence,
         Self::Review,
@@ -207,6 +210,7 @@ impl Rule {
             Self::Control => "CTRL-1",
             Self::Reach => "CTRL-3",
             Self::Floor => "FLOOR-1",
+            Self::Publish => "FLOOR-2",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",

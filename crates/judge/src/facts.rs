@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::SystemTime;
-use tripwire_core::policy::Policy;
+use tripwire_core::policy::{OnPublish, Policy};
 use tripwire_shell::glob::Glob;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
@@ -22,6 +22,12 @@ pub struct Facts {
     pub temporary: Vec<PathBuf>,
     /// Patterns of the branches that the policy protects (`identity.protected_branches`).
     pub protected: Vec<String>,
+    /// The guard's own program.
+    pub program: Option<PathBuf>,
+    /// What the policy says about publishing.
+    pub publish: OnPublish,
+    /// Patterns of the hosts to which publishing passes (`judge.publish_hosts`).
+    pub publish_hosts: Vec<String>,
     /// When the session began: what was born later is the run's own.
     pub began: Option<SystemTime>,
 }
@@ -39,6 +45,9 @@ impl Facts {
             user: text("USER").or_else(|| text("LOGNAME")),
             temporary: folders.map(PathBuf::from).filter(|folder| folder.is_absolute()).collect(),
             protected: protected_branches(policy),
+            program: std::env::current_exe().ok(),
+            publish: policy.judge.publish,
+            publish_hosts: policy.judge.publish_hosts.iter().map(str::to_owned).collect(),
             began: None,
         }
     }

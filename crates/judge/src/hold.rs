@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::line::field::Origin;
 use serde::Serialize;
+use tripwire_core::input::FloorWeight;
 
 /// The rules of the floor. Each names one way to lose what nobody gets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -48,9 +49,39 @@ pub enum GuardRule {
     ForkBomb,
     /// A line too long, too deep or too large to be judged.
     TooComplex,
+    /// Publishing what nobody can take back.
+    Publish,
 }
 
 impl GuardRule {
+    /// How much what it finds weighs.
+    #[must_use]
+    pub const fn weight(self) -> FloorWeight {
+        match self {
+            Self::Publish => FloorWeight::Publishes,
+            Self::DeleteSystem
+            | Self::DeleteHome
+            | Self::DeleteGit
+            | Self::DeleteWorkspace
+            | Self::DeleteOutside
+            | Self::DeleteWork
+            | Self::DeleteUnknown
+            | Self::ForcePush
+            | Self::DiscardChanges
+            | Self::GitClean
+            | Self::GitHistory
+            | Self::Disk
+            | Self::Database
+            | Self::PipeToShell
+            | Self::Overwrite
+            | Self::Permissions
+            | Self::Service
+            | Self::System
+            | Self::ForkBomb
+            | Self::TooComplex => FloorWeight::Destroys,
+        }
+    }
+
     /// The name as verdicts and refusals write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -75,6 +106,7 @@ impl GuardRule {
             Self::System => "system",
             Self::ForkBomb => "fork-bomb",
             Self::TooComplex => "too-complex",
+            Self::Publish => "publish",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! decided by an [`observer::Observer`], which is asked about each call in the surroundings that it would have.
 
 mod abbreviations;
+mod arithmetic;
 mod assign;
 mod builtin;
 mod containers;
@@ -15,6 +16,7 @@ mod output;
 mod remember;
 mod report;
 mod runners;
+mod turns;
 mod walk;
 mod wrappers;
 

@@ -13,9 +13,10 @@ use crate::verdict::{Answer, Verdict};
 use crate::world::{Budget, World};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use tripwire_core::input::FloorFact;
+use tripwire_core::input::{FloorFact, FloorWeight};
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
+use tripwire_core::units::Count;
 use tripwire_observe::{ShellCall, shell_calls};
 use tripwire_shell::{SyntaxError, parse};
 
@@ -70,7 +71,7 @@ impl Judge {
             let hold = Hold::plain(GuardRule::TooComplex, "it reaches over more files than can be looked at");
             segments.push(Segment { command: String::new(), hold: Some(hold) });
         }
-        let verdict = Verdict::of(segments);
+        let verdict = Verdict { lost: world.swept(), ..Verdict::of(segments) };
         let verdict = match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {
                 Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
@@ -107,7 +108,7 @@ impl Judge {
             let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
             let judge = Self::new(Facts { cwd, ..facts.clone() });
             let Reading { verdict, commands, extent } = judge.read(&command);
-            whole.floor = whole.floor.or_else(|| judge.fact_of(&command, &verdict));
+            whole.floor = heavier(whole.floor, judge.fact_of(&command, &verdict));
             whole.commands.extend(commands);
             whole.extent = whole.extent.max(extent);
         }
@@ -129,6 +130,20 @@ impl Judge {
             digest,
             reason: Label::cut(why),
             rule: Label::cut(GuardRule::TooComplex.name()),
+            weight: FloorWeight::Destroys,
+        }
+    }
+
+    /// The fact of a call that a policy wants a person asked about.
+    #[must_use]
+    pub fn fact_of_policy(facts: &Facts, call: &str, reason: &str) -> FloorFact {
+        let digest = Self::new(facts.clone()).digest(call);
+        FloorFact {
+            code: Label::cut(&code(&digest)),
+            digest,
+            reason: Label::cut(reason),
+            rule: Label::cut("policy"),
+            weight: FloorWeight::Asks,
         }
     }
 
@@ -142,7 +157,7 @@ impl Judge {
     #[must_use]
     pub fn fact_of(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
         match verdict.verdict {
-            Answer::Pass => None,
+            Answer::Pass => self.fact_of_lost(command, &verdict.lost),
             Answer::Hold => {
                 let digest = self.digest(command);
                 let card = verdict.effect.as_ref().map(|effect| format!(" ({})", effect.line())).unwrap_or_default();
@@ -151,9 +166,31 @@ impl Judge {
                     digest,
                     reason: Label::cut(&format!("{}{card}", verdict.reason)),
                     rule: Label::cut(verdict.rule.map_or("floor", GuardRule::name)),
+                    weight: verdict.rule.map_or(FloorWeight::Destroys, GuardRule::weight),
                 })
             }
         }
+    }
+
+    /// The fact of a line that loses a few files that git does not know: alone it passes, and it counts.
+    fn fact_of_lost(&self, command: &str, lost: &[PathBuf]) -> Option<FloorFact> {
+        // Where the disk does not tell which files the session made itself, they are not counted over it.
+        self.facts.began?;
+        let files = Count::new(u32::try_from(lost.len()).unwrap_or(u32::MAX));
+        let first = lost.first()?;
+        let shown = first.strip_prefix(&self.facts.workspace).unwrap_or(first).display();
+        let reason = format!(
+            "it deletes or empties `{shown}`, which git does not know and nothing can restore; with what this session lost \
+             before, that makes three or more such files"
+        );
+        let digest = self.digest(command);
+        Some(FloorFact {
+            code: Label::cut(&code(&digest)),
+            digest,
+            reason: Label::cut(&reason),
+            rule: Label::cut(GuardRule::DeleteWork.name()),
+            weight: FloorWeight::Loses(files),
+        })
     }
 
     /// What an allowance is bound to: the exact text, the folder it starts in, the workspace.
@@ -180,6 +217,26 @@ impl Judge {
         set("SHELL", Some("/bin/bash".to_owned()));
         set("BASH", Some("/bin/bash".to_owned()));
         state
+    }
+}
+
+/// Of two facts the one that weighs more; what two lines of a call lose counts together.
+fn heavier(one: Option<FloorFact>, other: Option<FloorFact>) -> Option<FloorFact> {
+    let rank = |fact: &FloorFact| match fact.weight {
+        FloorWeight::Destroys => 3,
+        FloorWeight::Publishes => 2,
+        FloorWeight::Asks => 1,
+        FloorWeight::Loses(_) => 0,
+    };
+    match (one, other) {
+        (None, fact) | (fact, None) => fact,
+        (Some(one), Some(other)) => Some(match (one.weight, other.weight) {
+            (FloorWeight::Loses(files), FloorWeight::Loses(more)) => {
+                FloorFact { weight: FloorWeight::Loses(Count::new(files.get().saturating_add(more.get()))), ..one }
+            }
+            _ if rank(&other) > rank(&one) => other,
+            _ => one,
+        }),
     }
 }
 

@@ -19,6 +19,7 @@ mod interpreter;
 mod judge;
 mod line;
 mod losses;
+mod names;
 pub mod reading;
 mod repository;
 mod rules;

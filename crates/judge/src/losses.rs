@@ -121,6 +121,8 @@ const SECRET_ENDINGS: [&str; 14] = [
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Losses {
     pub(crate) effect: Effect,
+    /// The files that git does not know.
+    pub(crate) unknown: Vec<PathBuf>,
     /// Whether git was asked and gave no answer.
     pub(crate) unanswered: Option<PathBuf>,
 }
@@ -240,6 +242,7 @@ fn unknown_file(world: &World, file: &Path, losses: &mut Losses) {
         losses.effect.secrets.add(&relative(world, file));
     } else if !is_unexpanded(world, file) {
         losses.effect.untracked.add(&relative(world, file));
+        losses.unknown.push(file.to_owned());
     }
 }
 

@@ -8,9 +8,12 @@ mod database;
 mod delete;
 mod disk;
 mod git;
+mod http;
 mod overwrite;
 mod permissions;
+mod publish;
 mod service;
+mod storage;
 mod system;
 
 pub(crate) use self::database::generated as generated_sql;
@@ -21,10 +24,10 @@ use crate::findings::Findings;
 use crate::line::call::Call;
 use crate::site::Site;
 
-/// A family of rules.
+/// A family of rules; the one about publishing comes last, because what is destroyed weighs more.
 type Family = fn(&Site<'_>, &Call) -> Findings;
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 13] = [
     delete::judge,
     |site, call| permissions::judge(site, call).into(),
     git::judge,
@@ -32,9 +35,12 @@ const FAMILIES: [Family; 10] = [
     |site, call| disk::judge(site, call).into(),
     |site, call| database::judge(site, call).into(),
     |_, call| service::judge(call).into(),
-    |_, call| system::judge(call).into(),
+    |_, call| storage::judge(call).into(),
+    |site, call| system::judge(site, call).into(),
     code::judge,
     |site, call| code::powershell::judge(site, call).into(),
+    |site, call| http::judge(site, call).into(),
+    |site, call| publish::judge(site, call).into(),
 ];
 
 /// Judges one call.

@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Segment};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// The answer to one command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,6 +18,9 @@ pub struct Verdict {
     pub segments: Vec<JudgedSegment>,
     /// What would be hit.
     pub effect: Option<Effect>,
+    /// Files that git does not know and that the line would lose, though too few to be held for alone.
+    #[serde(skip)]
+    pub lost: Vec<PathBuf>,
 }
 
 /// The two answers.
@@ -58,15 +62,23 @@ impl Verdict {
                 reason: hold.reason,
                 segments: shown,
                 effect: Some(hold.effect).filter(|effect| !effect.is_empty()),
+                lost: Vec::new(),
             },
         }
     }
 
     fn passed(reason: &str, segments: Vec<JudgedSegment>) -> Self {
-        Self { verdict: Answer::Pass, rule: None, reason: reason.to_owned(), segments, effect: None }
+        Self { verdict: Answer::Pass, rule: None, reason: reason.to_owned(), segments, effect: None, lost: Vec::new() }
     }
 
     pub(crate) fn refused(rule: GuardRule, reason: &str) -> Self {
-        Self { verdict: Answer::Hold, rule: Some(rule), reason: reason.to_owned(), segments: Vec::new(), effect: None }
+        Self {
+            verdict: Answer::Hold,
+            rule: Some(rule),
+            reason: reason.to_owned(),
+            segments: Vec::new(),
+            effect: None,
+            lost: Vec::new(),
+        }
     }
 }

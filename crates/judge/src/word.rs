@@ -4,7 +4,7 @@
 //! may be `.geometry/STOP`, and `$FILE` may be every file there is, which says nothing.
 
 use crate::line::field::{Atom, Field, fits};
-use crate::world::components;
+use crate::names::components;
 use std::path::{Component, Path, PathBuf};
 
 /// Letters of a run of short options behind which a value is looked for.

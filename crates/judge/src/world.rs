@@ -1,18 +1,17 @@
 //! What is asked about the world: paths as they really are, folders and what they mean, what files hold.
 
 use crate::facts::Facts;
-use crate::line::field::{Atom, Field, Fill, fits};
+use crate::line::field::{Atom, Field, Fill};
+use crate::names::{Whole, base, components, has_glob, names_in_all, speaks};
 use crate::repository::{Repo, RepoOrigin};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 /// Largest file whose text is read as code or SQL.
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
-/// Most names that one pattern may fit.
-const NAMES_MAX: usize = 2_000;
 
 /// The world around one judgement.
 pub(crate) struct World {
@@ -24,8 +23,12 @@ pub(crate) struct World {
     /// Folders that the line makes repositories.
     made: RefCell<BTreeMap<PathBuf, RepoOrigin>>,
     looked: Cell<u64>,
-    /// Files unknown to git that the loops at hand delete one by one; `None` outside of loops.
-    swept: Cell<Option<usize>>,
+    /// Files unknown to git that the line deletes or empties one by one.
+    swept: RefCell<BTreeSet<PathBuf>>,
+    /// How many loops surround the command at hand.
+    loops: Cell<usize>,
+    /// Whether the line read the schedule before it writes one.
+    schedule: Cell<Schedule>,
 }
 
 /// The folders that all others are measured by, as they really are.
@@ -37,6 +40,13 @@ struct Roots {
 
 /// Most entries of the disk that one judgement looks at.
 const LOOKS_MAX: u64 = 200_000;
+
+/// Whether the line knows the schedule that it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schedule {
+    Read,
+    Unread,
+}
 
 /// Whether a judgement may look further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +122,9 @@ impl World {
             repositories: RefCell::new(BTreeMap::new()),
             made: RefCell::new(BTreeMap::new()),
             looked: Cell::new(0),
-            swept: Cell::new(None),
+            swept: RefCell::new(BTreeSet::new()),
+            loops: Cell::new(0),
+            schedule: Cell::new(Schedule::Unread),
         }
     }
 
@@ -149,27 +161,41 @@ impl World {
         self.facts.temporary.first().map_or(Path::new("/tmp"), PathBuf::as_path)
     }
 
-    /// Counts files unknown to git that one deletion hits. What a loop deletes one by one counts together, because each
-    /// of it was named by no person.
-    pub(crate) fn sweep(&self, files: usize) -> usize {
-        match self.swept.get() {
-            None => files,
-            Some(before) => {
-                self.swept.set(Some(before + files));
-                before + files
-            }
-        }
+    /// Notes files unknown to git that a command deletes or empties, and gives how many the line does in all: each of
+    /// them was named by no person, and one by one they are lost as together.
+    pub(crate) fn sweep(&self, files: &[PathBuf]) -> usize {
+        let mut swept = self.swept.borrow_mut();
+        swept.extend(files.iter().cloned());
+        swept.len()
     }
 
-    /// Enters a loop; what is given back is for [`Self::end_loop`].
-    pub(crate) fn begin_loop(&self) -> Option<usize> {
-        let outer = self.swept.get();
-        self.swept.set(Some(outer.unwrap_or(0)));
-        outer
+    /// The files unknown to git that the line deletes or empties one by one.
+    pub(crate) fn swept(&self) -> Vec<PathBuf> {
+        self.swept.borrow().iter().cloned().collect()
     }
 
-    pub(crate) fn end_loop(&self, outer: Option<usize>) {
-        self.swept.set(outer);
+    /// Enters a loop; [`Self::end_loop`] leaves it.
+    pub(crate) fn begin_loop(&self) {
+        self.loops.set(self.loops.get().saturating_add(1));
+    }
+
+    pub(crate) fn end_loop(&self) {
+        self.loops.set(self.loops.get().saturating_sub(1));
+    }
+
+    /// Whether the command at hand runs again and again.
+    pub(crate) fn repeats(&self) -> bool {
+        self.loops.get() > 0
+    }
+
+    /// Notes that the line reads the schedule.
+    pub(crate) fn note_schedule_read(&self) {
+        self.schedule.set(Schedule::Read);
+    }
+
+    /// Whether the line read the schedule before.
+    pub(crate) fn schedule(&self) -> Schedule {
+        self.schedule.get()
     }
 
     /// What a path is to the run. The path is real: no link in it but perhaps its last name.
@@ -210,6 +236,12 @@ impl World {
             Some(name) if SYSTEM.iter().any(|own| name == *own) => Zone::System,
             Some(_) => Zone::Outside,
         }
+    }
+
+    /// Whether a path, of whichever machine, lies in a folder of the system.
+    pub(crate) fn belongs_to_system(path: &Path) -> bool {
+        let first = path.components().nth(1).map(|part| part.as_os_str().to_owned());
+        first.is_none_or(|name| name != "home" && SYSTEM.iter().any(|own| name == *own))
     }
 
     /// Whether a path is something temporary: below the folder, and not beside the workspace or a home that lie there.
@@ -310,9 +342,45 @@ impl World {
             Some(base) if before.ends_with('/') && demanded && self.is_passing(&base.join(&before)) => {
                 Spot::Path(self.real(&base.join(&before), Last::Followed).join("demanded"))
             }
+            // `logs/$name.txt` is not everything in there.
+            Some(base) if before.ends_with('/') && self.is_narrow(&after, &base.join(&before)) => {
+                Spot::Path(self.real(&base.join(&before), Last::Followed).join("unknown"))
+            }
             Some(base) if before.ends_with('/') => Spot::Contents(self.real(&base.join(&before), Last::Followed)),
             Some(base) => Spot::Path(self.real(&base.join(&before), Last::Kept)),
         }
+    }
+
+    /// Whether something of the workspace is named by the letters behind what is unknown of it.
+    fn is_narrow(&self, after: &Field, folder: &Path) -> bool {
+        let rest = components(after).into_iter().next().filter(|_| !after.text().starts_with('/'));
+        rest.is_some_and(|rest| speaks(&rest)) && self.real(folder, Last::Followed).starts_with(self.workspace())
+    }
+
+    /// What a name of which a part is unknown may mean, beside what it says: everything that fits what is known of it. A
+    /// part of which nothing is known speaks for nothing.
+    pub(crate) fn alike(&self, field: &Field, cwd: Option<&Path>) -> Vec<Spot> {
+        let Some(base) = base(&field.text(), cwd).filter(|_| field.is_partly_unknown()) else { return Vec::new() };
+        let starts_unknown = matches!(field.atoms.first(), Some(Atom::Unknown(..)));
+        let absolute = field.text().starts_with('/') && !starts_unknown;
+        let mut found = vec![if absolute { PathBuf::from("/") } else { base }];
+        for part in components(field) {
+            let partly = part.iter().any(|atom| matches!(atom, Atom::Unknown(..) | Atom::StandIn(_)));
+            if !partly && !has_glob(&part) {
+                let name = Field { atoms: part }.text();
+                found = found.into_iter().map(|path| self.real(&path.join(&name), Last::Kept)).collect();
+                continue;
+            }
+            if partly && !speaks(&part) {
+                return Vec::new();
+            }
+            let (names, whole) = names_in_all(&found, &part);
+            if whole == Whole::Cut {
+                self.give_up();
+            }
+            found = names;
+        }
+        found.into_iter().map(Spot::Path).collect()
     }
 
     /// Whether a folder is the temporary one, or below it.
@@ -406,69 +474,4 @@ pub(crate) enum Last {
     Kept,
     /// What it points to is meant.
     Followed,
-}
-
-fn base(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
-    if text.starts_with('/') { Some(PathBuf::from("/")) } else { cwd.map(Path::to_owned) }
-}
-
-fn has_glob(atoms: &[Atom]) -> bool {
-    atoms.iter().any(|atom| matches!(atom, Atom::Glob(_)))
-}
-
-/// A field split at its slashes.
-pub(crate) fn components(field: &Field) -> Vec<Vec<Atom>> {
-    let mut parts: Vec<Vec<Atom>> = Vec::new();
-    let mut part = Vec::new();
-    for atom in &field.atoms {
-        let Atom::Text(text) = atom else {
-            part.push(atom.clone());
-            continue;
-        };
-        for (number, piece) in text.split('/').enumerate() {
-            if number > 0 {
-                parts.push(std::mem::take(&mut part));
-            }
-            if !piece.is_empty() {
-                part.push(Atom::Text(piece.to_owned()));
-            }
-        }
-    }
-    parts.push(part);
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// Whether a pattern's names are all there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Whole {
-    All,
-    Cut,
-}
-
-/// What a pattern fits in some folders, up to the bound.
-fn names_in_all(folders: &[PathBuf], pattern: &[Atom]) -> (Vec<PathBuf>, Whole) {
-    let mut names: Vec<PathBuf> = Vec::new();
-    for folder in folders {
-        names.extend(names_in(folder, pattern, NAMES_MAX.saturating_sub(names.len()).saturating_add(1)));
-        if names.len() > NAMES_MAX {
-            names.truncate(NAMES_MAX);
-            return (names, Whole::Cut);
-        }
-    }
-    (names, Whole::All)
-}
-
-/// What a pattern fits in a folder; hidden names only if it begins with a dot. A name that is not text fits as it is shown.
-fn names_in(folder: &Path, pattern: &[Atom], max: usize) -> Vec<PathBuf> {
-    let hidden = matches!(pattern.first(), Some(Atom::Text(text)) if text.starts_with('.'));
-    let Ok(entries) = folder.read_dir() else { return Vec::new() };
-    let fitting = |name: &std::ffi::OsString| {
-        let name = name.to_string_lossy();
-        (hidden || !name.starts_with('.')) && fits(pattern, &name)
-    };
-    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name())).filter(fitting);
-    let mut names: Vec<std::ffi::OsString> = names.take(max).collect();
-    names.sort();
-    names.into_iter().map(|name| folder.join(name)).collect()
 }

@@ -40,13 +40,13 @@ pub(super) fn made_up() -> Result<Vec<LabelledTrace>, Failure> {
             let (mut dice, mut written) = (Dice::new(seed), WrittenSession::default());
             play_healthy(Healthy::Reading, &mut written, &mut dice, 3);
             play_loop(kind, &mut written, &mut dice);
-            traces.push(written.labelled(format!("{kind:?} {seed}"), true)?);
+            traces.push(LabelledTrace { stuck: true, trace: written.trace(&format!("{kind:?} {seed}"))? });
         }
         for kind in Healthy::ALL {
             let (mut dice, mut written) = (Dice::new(seed), WrittenSession::default());
             let rounds = dice.between(12, 40);
             play_healthy(kind, &mut written, &mut dice, rounds);
-            traces.push(written.labelled(format!("{kind:?} {seed}"), false)?);
+            traces.push(LabelledTrace { stuck: false, trace: written.trace(&format!("{kind:?} {seed}"))? });
         }
     }
     Ok(traces)
@@ -73,8 +73,8 @@ impl Player for WrittenSession {
 }
 
 impl WrittenSession {
-    fn labelled(self, id: String, stuck: bool) -> Result<LabelledTrace, Failure> {
+    fn trace(self, id: &str) -> Result<Value, Failure> {
         let events = self.events.into_iter().collect::<Result<Vec<Value>, _>>()?;
-        Ok(LabelledTrace { stuck, trace: json!({ "trace_id": id, "events": events }) })
+        Ok(json!({ "trace_id": id, "events": events }))
     }
 }

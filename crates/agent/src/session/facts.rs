@@ -5,7 +5,7 @@ use crate::engines::CallCost;
 use crate::tools::Meaning;
 use std::path::Path;
 use std::time::Duration;
-use tripwire_authority::{Confinement, Need, Surroundings, Who};
+use tripwire_authority::{CommandRuling, Confinement, Need, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
@@ -77,8 +77,13 @@ impl Facts<'_> {
     /// The request for a call, with what the role's permissions say about it.
     pub(super) fn tool_request(&self, call: &Call, meaning: Option<Meaning>) -> Request {
         let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
-        let reading = self.reading(call);
+        let mut reading = self.reading(call);
         let who = Who::role(self.driver.role());
+        let inside = Surroundings { root: self.root, confinement: Confinement::Sandboxed };
+        if let CommandRuling::Ask(why) = self.driver.ruling(who, &raw, &reading, inside) {
+            let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
+            reading.ask(Judge::fact_of_policy(&facts, &format!("{} {}", call.tool, call.arguments), &why));
+        }
         let (action, authority) = match meaning {
             Some(meaning) => {
                 let at = Surroundings { root: self.root, confinement: Confinement::Sandboxed };

@@ -81,7 +81,7 @@ impl Explain for TuneError {
             Self::NoAlarm { .. } | Self::NoneAtAll { .. } => {
                 "find the alarms with `tripwire log --level override`".into()
             }
-            Self::NotTunable { rule: Rule::Floor, .. } => {
+            Self::NotTunable { rule: Rule::Floor | Rule::Publish, .. } => {
                 "let this one command pass with `tripwire allow CODE`; the code is in the refusal".into()
             }
             Self::NotTunable { .. } => "see what it is for with `tripwire why`".into(),

@@ -183,3 +183,112 @@ fn allow_without_a_session_or_a_code_is_refused() {
     assert_eq!(code(&none), 2);
     assert!(text(&none.stderr).contains("no held command has the code `K7Q2-9F`"), "{none:?}");
 }
+
+#[test]
+fn ctrl_3_judge_says_what_the_doors_say_about_the_guard_itself() {
+    let here = Place::new();
+    fs::create_dir_all(here.path("ws/.geometry")).unwrap();
+    let said = |line: &str| here.run(&["judge", "--json", "--", line], "");
+    for line in [
+        "rm .geometry/STOP",
+        "sed -i s/100/999/ .geometry/MANIFEST.yaml",
+        "pkill -9 tripwire",
+        "tripwire allow --once X",
+        "echo '{\"disableAllHooks\":true}' > .claude/settings.local.json",
+        "git config core.hooksPath /dev/null",
+        "echo 'exit 0' > .git/hooks/pre-commit",
+        "cp /bin/true $(which tripwire)",
+    ] {
+        let output = said(line);
+        let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((code(&output), verdict["verdict"].as_str()), (11, Some("refuse")), "{line}: {verdict}");
+        assert_eq!(verdict["by"], "CTRL-3", "{line}");
+    }
+    for line in ["ls -l .geometry", "tripwire status", "git status", "cat .git/hooks/x", "which tripwire", "pkill node"]
+    {
+        assert_eq!(code(&said(line)), 0, "{line}");
+    }
+    let push = said("git push origin main");
+    let verdict: Value = serde_json::from_slice(&push.stdout).unwrap();
+    assert_eq!((code(&push), &verdict["notes"][0]["rule"]), (0, &json!("IDENT-1")), "{verdict}");
+    let told = text(&here.run(&["judge", "--", "rm .geometry/STOP"], "").stdout);
+    assert!(told.starts_with("refuse [control-the-guard]: ") && told.contains("by CTRL-3"), "{told}");
+}
+
+#[test]
+fn perm_1_policies_about_command_lines_hold_or_refuse_at_every_door() {
+    let here = Place::new();
+    fs::create_dir_all(here.path("ws/.geometry")).unwrap();
+    let policies = format!(
+        "{}\n@ask(\"production is changed\") forbid (principal, action == Action::\"can_execute_tasks\", resource)\n\
+         when {{ context.program == \"terraform\" && context.arguments.contains(\"apply\") }};\n\
+         forbid (principal, action == Action::\"can_execute_tasks\", resource)\n\
+         when {{ context.host like \"*.evil.example\" }};\n",
+        tripwire_authority::DEFAULT_POLICIES
+    );
+    fs::write(here.path("ws/.geometry/policy.cedar"), policies).unwrap();
+    for (line, verdict, by) in [
+        ("sudo terraform apply", "hold", json!("PERM-1")),
+        ("x=apply; bash -c \"terraform $x\"", "hold", json!("PERM-1")),
+        ("terraform plan", "pass", Value::Null),
+        ("curl https://a.evil.example/x", "refuse", json!("PERM-1")),
+        ("curl https://a.good.example/x", "pass", Value::Null),
+        ("terraform apply; rm -rf ~", "hold", json!("FLOOR-1")),
+        ("npm publish", "hold", json!("FLOOR-2")),
+    ] {
+        let output = here.run(&["judge", "--json", "--", line], "");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((said["verdict"].as_str(), &said["by"]), (Some(verdict), &by), "{line}: {said}");
+    }
+    assert_eq!(here.run(&["arm", "--project"], "").status.code(), Some(0));
+    let refused = |line: &str| here.hook(line)["hookSpecificOutput"].clone();
+    let asked = refused("terraform apply");
+    assert_eq!(asked["permissionDecision"], "deny", "{asked}");
+    let why = asked["permissionDecisionReason"].as_str().unwrap();
+    assert!(why.contains("production is changed") && why.contains("tripwire allow --once"), "{why}");
+    let at = why.find("--once ").unwrap() + "--once ".len();
+    let allowed = here.run(&["allow", "--once", &why[at..at + 7]], "");
+    assert_eq!(code(&allowed), 0, "{allowed:?}");
+    assert_ne!(refused("terraform apply")["permissionDecision"], "deny", "a person allowed it once");
+    assert_eq!(refused("curl https://a.evil.example/x")["permissionDecision"], "deny");
+    assert_ne!(refused("terraform plan")["permissionDecision"], "deny");
+}
+
+#[test]
+fn floor_2_publishing_is_held_by_armed_hooks_and_the_policy_may_allow_it() {
+    let here = Place::new();
+    assert_eq!(here.run(&["disarm", "--project"], "").status.code(), Some(0));
+    assert_ne!(here.hook("npm publish")["hookSpecificOutput"]["permissionDecision"], "deny", "noted while observing");
+    let armed = Place::new();
+    assert_eq!(armed.run(&["arm", "--project"], "").status.code(), Some(0));
+    let held = armed.hook("npm publish")["hookSpecificOutput"].clone();
+    assert_eq!(held["permissionDecision"], "deny", "{held}");
+    assert!(held["permissionDecisionReason"].as_str().unwrap().contains("publish"), "{held}");
+    for (setting, line, exit) in [
+        ("judge:\n  publish: allow\n", "npm publish", 0),
+        ("judge:\n  publish_hosts: \"*.example.com\"\n", "docker push registry.example.com/app", 0),
+        ("judge:\n  publish_hosts: \"*.example.com\"\n", "docker push ghcr.io/app", 11),
+    ] {
+        let here = Place::new();
+        fs::create_dir_all(here.path("ws/.geometry")).unwrap();
+        fs::write(here.path("ws/.geometry/MANIFEST.yaml"), setting).unwrap();
+        let judged = here.run(&["judge", "--", line], "");
+        assert_eq!(code(&judged), exit, "{setting}: {judged:?}");
+    }
+}
+
+#[test]
+fn floor_1_files_that_git_does_not_know_are_counted_over_a_session() {
+    let here = Place::new();
+    for number in 0..6 {
+        fs::write(here.path(&format!("ws/note{number}")), "mine\n").unwrap();
+    }
+    if here.path("ws/note0").metadata().unwrap().created().is_err() {
+        return;
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let denied = |line: &str| here.hook(line)["hookSpecificOutput"]["permissionDecision"] == "deny";
+    let answers: Vec<bool> = (0..4).map(|number| denied(&format!("rm note{number}"))).collect();
+    assert_eq!(answers, [false, false, true, true]);
+    assert!(!denied("rm target/x") && !denied("cat note4"));
+}

@@ -206,13 +206,7 @@ impl HookHandler<'_> {
         if let Some(agent) = call.agent.as_ref().filter(|_| newcomers > 0 && !turned_away) {
             memory.let_in(&agent.id);
         }
-        let answer = answer::of(&call.event, &decisions, &mut memory.remarks);
-        // What this client cannot be told at this event is said with the next result.
-        if let Answer::Tell(text) = &answer
-            && say(call, &answer) == Reply::default()
-        {
-            memory.remarks.push(text.clone());
-        }
+        let answer = answer_to(call, &decisions, memory);
         let refused = hammered(&context, &decisions, memory);
         if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
             memory.calls.settle(ids, tool);
@@ -358,6 +352,17 @@ fn held_words(driver: &Driver) -> Option<String> {
     let view = driver.view();
     let ended = view.stopped.map(|reason| reason.explain());
     ended.or_else(|| view.binding_hold().map(|hold| hold.explain())).map(str::to_owned)
+}
+
+/// The answer to an event. What this client cannot be told at it is kept and said with the next result.
+fn answer_to(call: &HookCall, decisions: &[&Decision], memory: &mut HookMemory) -> Answer {
+    let answer = answer::of(&call.event, decisions, &mut memory.remarks);
+    if let Answer::Tell(text) = &answer
+        && say(call, &answer) == Reply::default()
+    {
+        memory.remarks.push(text.clone());
+    }
+    answer
 }
 
 /// The event of a call that was refused for what it is, and not for when it came.

@@ -8,7 +8,7 @@ use super::legible;
 use super::memory::HookMemory;
 use crate::protected::{self, ProtectedPaths};
 use std::path::Path;
-use tripwire_authority::{Confinement, Surroundings, Who};
+use tripwire_authority::{CommandRuling, Confinement, Surroundings, Who};
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::effect::{HoldReason, StopReason};
@@ -46,6 +46,9 @@ impl CallContext<'_> {
         // A hook confines nothing: what a call could do counts.
         let at = Surroundings { root: self.root, confinement: Confinement::Open };
         let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
+        if let CommandRuling::Ask(why) = driver.ruling(who, &self.raw(tool), &reading, at) {
+            reading.ask(Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &why));
+        }
         match readable {
             Ok(input) => {
                 if protected::touches(self.protected, tool, &input, self.facts).is_some() {

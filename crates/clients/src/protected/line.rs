@@ -22,7 +22,7 @@ pub(super) fn touches(protected: &ProtectedPaths, text: &str, facts: &Facts) -> 
         Doing::Writes(word) => protected.may_hold(word, step).then(|| word.shown()),
         Doing::Runs { program, words, input } => {
             let run = Run { protected, step, program, words, input: input.as_deref() };
-            let found = run.commands_the_guard(&copies).or_else(|| run.writes());
+            let found = run.commands_the_guard(&copies).or_else(|| run.ends_the_guard(&steps)).or_else(|| run.writes());
             copies.extend(run.copy_of_ours());
             found
         }
@@ -55,6 +55,24 @@ impl Run<'_> {
         }
         let ours = self.name() == verbs::OURS || self.program.is_unknown() || self.is_ours(copies);
         (ours && !verbs::only_looks(&words)).then(|| format!("{} {}", verbs::OURS, words.join(" ")))
+    }
+
+    /// What ends the guard's own processes, or makes git run other hooks.
+    fn ends_the_guard(&self, steps: &[Step]) -> Option<String> {
+        let (name, words) = (self.name(), self.texts());
+        let looked_for = || {
+            steps.iter().any(|step| match &step.doing {
+                Doing::Runs { program, words, .. } => {
+                    let words: Vec<String> = words.iter().map(Word::text).collect();
+                    verbs::finds_the_guard(program.text().rsplit('/').next().unwrap_or_default(), &words)
+                }
+                Doing::Writes(_) => false,
+            })
+        };
+        let unknown = self.words.iter().any(|word| word.known().is_none());
+        let ends = verbs::ends_the_guard(&name, &words) || (name == "kill" && unknown && looked_for());
+        let shown = || self.words.iter().map(Word::shown).collect::<Vec<_>>().join(" ");
+        (ends || verbs::moves_git_hooks(&name, &words)).then(|| format!("{name} {}", shown()))
     }
 
     /// Whether the program is ours under another name: a copy that the line made, a link to it, or a file of its size.

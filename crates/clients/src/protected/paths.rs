@@ -39,6 +39,10 @@ impl ProtectedPaths {
             entries.extend(parts(home.in_workspace, root.join(home.folder)));
             entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));
         }
+        // What git runs later, nobody judges then.
+        entries.push(Entry::Folder(root.join(".git/hooks")));
+        let own = std::env::current_exe().ok();
+        entries.extend(own.iter().filter_map(|path| path.canonicalize().ok()).chain(own.clone()).map(Entry::File));
         entries.extend(homes.own_state().into_iter().chain(homes.own_settings()).map(Entry::Folder));
         Self { entries, home: homes.home.clone(), folder_names }
     }

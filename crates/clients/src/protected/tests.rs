@@ -263,3 +263,57 @@ proptest::proptest! {
         fixture.shell(&format!("{tail}{text}"));
     }
 }
+
+#[test]
+fn ctrl_3_the_guards_processes_its_program_and_gits_hooks_are_out_of_reach() {
+    let fixture = fixture();
+    let own = std::env::current_exe().unwrap().display().to_string();
+    for line in [
+        "pkill -9 tripwire",
+        "pkill -f trip.*wire",
+        "killall tripwire",
+        "kill -9 $(pgrep tripwire)",
+        "pidof tripwire | xargs kill",
+        "ps aux | grep tripwire | awk '{print $2}' | xargs kill -9",
+        &format!("kill {}", std::process::id()),
+        "systemctl --user stop tripwire",
+        "git config core.hooksPath /dev/null",
+        "git config --global core.hookspath .husky",
+        "git config --unset core.hooksPath",
+        "git -c core.hooksPath=/dev/null commit -m x",
+        "echo x > .git/hooks/pre-commit",
+        "cp hook .git/hooks/pre-push",
+        "rm .git/hooks/pre-commit",
+        "chmod -x .git/hooks/pre-commit",
+        &format!("cp /bin/true {own}"),
+        &format!("rm {own}"),
+        &format!("echo > {own}"),
+        &format!("ln -sf /bin/true {own}"),
+    ] {
+        assert!(fixture.shell(line), "{line}");
+    }
+    for line in [
+        "pgrep tripwire",
+        "ps aux | grep tripwire",
+        "pkill node",
+        "pkill -f 'npm run dev'",
+        "killall -q wire",
+        "kill 4194304",
+        "kill $PID",
+        "pgrep node | xargs kill",
+        "systemctl status tripwire",
+        "git config core.hooksPath",
+        "git config --get core.hooksPath",
+        "git config core.editor vim",
+        "git commit -m 'set core.hooksPath'",
+        "ls .git/hooks",
+        "cat .git/hooks/pre-commit.sample",
+        "cp .git/hooks/pre-commit.sample notes",
+        "echo x > hooks/pre-commit",
+        &format!("{own} status"),
+        &format!("ls -l {own}"),
+        &format!("cp {own} copy"),
+    ] {
+        assert!(!fixture.shell(line), "{line}");
+    }
+}

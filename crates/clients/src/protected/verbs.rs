@@ -104,8 +104,20 @@ fn is_cluster(word: &str) -> bool {
 
 /// Whether git only looks; what is set before its verb may be anything.
 fn git_reads(words: &[String]) -> bool {
-    const LOOKS: &[&str] =
-        &["status", "diff", "log", "show", "ls-files", "ls-tree", "blame", "grep", "check-ignore", "rev-parse"];
+    const LOOKS: &[&str] = &[
+        "add",
+        "commit",
+        "status",
+        "diff",
+        "log",
+        "show",
+        "ls-files",
+        "ls-tree",
+        "blame",
+        "grep",
+        "check-ignore",
+        "rev-parse",
+    ];
     let verb = words.iter().find(|word| *word != "--no-pager");
     verb.is_some_and(|verb| LOOKS.contains(&verb.as_str()))
         && !words
@@ -152,4 +164,62 @@ pub(super) fn commands(words: &[String]) -> bool {
         [verb, what, ..] => verb == "review" && what == "decide",
         [_] | [] => false,
     }
+}
+
+/// Whether a pattern of processes fits the guard's own.
+fn means_the_guard(pattern: &str) -> bool {
+    let letters: String = pattern.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    letters.len() >= 4 && OURS.contains(letters.as_str()) || pattern.contains(OURS)
+}
+
+/// Whether a command looks for the guard's own processes.
+pub(super) fn finds_the_guard(program: &str, words: &[String]) -> bool {
+    let asked = || words.iter().filter(|word| !word.starts_with('-')).any(|word| means_the_guard(word));
+    matches!(program, "pgrep" | "pidof" | "grep" | "awk" | "lsof" | "fuser") && asked()
+}
+
+/// Whether a command ends the guard's own processes.
+pub(super) fn ends_the_guard(program: &str, words: &[String]) -> bool {
+    let plain = || words.iter().filter(|word| !word.starts_with('-'));
+    match program {
+        "pkill" if words.iter().any(|word| word == "-x") => plain().any(|word| word == OURS),
+        "pkill" | "skill" => plain().any(|word| means_the_guard(word)),
+        "killall" | "fuser" => plain().any(|word| word.rsplit('/').next() == Some(OURS)),
+        "kill" => words.iter().any(|word| word.parse::<u32>().is_ok_and(is_the_guard)),
+        "systemctl" | "service" | "launchctl" => {
+            let ends = plain()
+                .any(|word| matches!(word.as_str(), "stop" | "kill" | "disable" | "mask" | "remove" | "bootout"));
+            ends && plain().any(|word| word.contains(OURS))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a process runs our own program.
+fn is_the_guard(process: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
+    name.is_ok_and(|name| name.trim() == OURS) || process == std::process::id()
+}
+
+/// Whether git is told to run other hooks than those of its own folder, or none.
+pub(super) fn moves_git_hooks(program: &str, words: &[String]) -> bool {
+    let is_key = |word: &str| word.to_ascii_lowercase().starts_with("core.hookspath");
+    if program != "git" || !words.iter().any(|word| is_key(word)) {
+        return false;
+    }
+    // `-c core.hooksPath=…` for one command.
+    if words.iter().any(|word| is_key(word) && word.contains('=')) {
+        return true;
+    }
+    let Some(at) = words.iter().position(|word| word == "config") else { return false };
+    let behind: Vec<&String> = words.iter().skip(at + 1).collect();
+    let reads = behind.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "--get" | "--get-all" | "--list" | "-l" | "get" | "list" | "--show-origin" | "--get-regexp"
+        )
+    });
+    let removes = behind.iter().any(|word| matches!(word.as_str(), "--unset" | "--unset-all" | "unset"));
+    let sets = behind.last().is_some_and(|word| !is_key(word));
+    !reads && (removes || sets)
 }

@@ -156,22 +156,25 @@ impl Chain {
         // A refusal that does not bind while only observing must not hide the hold of a destructive command, which does.
         if let Some(fact) = &request.floor
             && (turn.refusal.is_none() || !gate.is_armed())
+            && gate.floor.weighs(fact)
         {
+            let rule = fact.weight.rule();
+            let binds = rule == Rule::Floor || gate.is_armed();
             let told = gate.floor.waits(fact);
             match gate.floor.check(fact, turn.place.at) {
                 Ok(Some(by)) => {
                     let text = format!("a person allowed `{}` once ({by}): {}", fact.code, fact.reason);
-                    turn.note(FindingKind::ManualOverride, Rule::Floor, &text);
+                    turn.note(FindingKind::ManualOverride, rule, &text);
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
-                    if !told {
+                    turn.note(FindingKind::PermissionDenied, rule, fact.reason.as_str());
+                    if !told && binds {
                         let text =
                             format!("`tripwire allow --once {}` lets a held command pass: {}", fact.code, fact.reason);
                         turn.draft.cause(Effect::Notify(text.into()));
                     }
-                    turn.refusal = Some((Rule::Floor, error));
+                    turn.refusal = Some((rule, error));
                 }
             }
         }

@@ -250,6 +250,22 @@ impl Choice for OnGuardFailure {
 }
 choice_setting!(OnGuardFailure);
 
+/// What becomes of a command that publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnPublish {
+    /// It waits for a person.
+    #[default]
+    Hold,
+    /// It passes.
+    Allow,
+}
+
+impl Choice for OnPublish {
+    const EXPECTED: &'static str = "`hold` or `allow`";
+    const NAMES: &'static [(Self, &'static str)] = &[(Self::Hold, "hold"), (Self::Allow, "allow")];
+}
+choice_setting!(OnPublish);
+
 /// What a tool that failed means for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnToolError {

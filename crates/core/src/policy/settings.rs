@@ -2,7 +2,9 @@
 
 use super::by_profile::ByProfile;
 use super::list::List;
-use super::setting::{Limit, OnGuardFailure, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text};
+use super::setting::{
+    Limit, OnGuardFailure, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
+};
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -133,6 +135,13 @@ settings! {
     Review review {
         /// Whether staged changes are applied only after a review.
         required: Switch = Switch::Off, "phase 0: mechanical review gating";
+    }
+    /// The judge of commands.
+    JudgeSettings judge {
+        /// Whether commands that publish wait for a person (`hold`) or pass (`allow`).
+        publish: OnPublish = OnPublish::Hold, "SPEC §12";
+        /// Hosts to which publishing passes; `*` stands for any text.
+        publish_hosts: List = List::new(""), "SPEC §12";
     }
     /// Caps that end an iteration or a session.
     Limits limits {

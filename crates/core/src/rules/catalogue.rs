@@ -82,7 +82,7 @@ mod tests {
         ("TERM", 1),
         ("CTX", 4),
         ("CTRL", 4),
-        ("FLOOR", 1),
+        ("FLOOR", 2),
         ("PERM", 1),
         ("REVIEW", 1),
         ("IDENT", 1),

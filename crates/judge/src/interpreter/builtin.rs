@@ -1,9 +1,10 @@
 //! The shell's own commands: folders, variables, functions, aliases, traps, input.
 
+use super::arithmetic;
 use super::output::printf;
 use crate::hold::Hold;
 use crate::line::call::{Call, rest_of};
-use crate::line::field::{Field, Origin};
+use crate::line::field::{Field, Origin, StandIn};
 use crate::line::state::{State, Trap, plain};
 use crate::line::stream::Stream;
 use crate::world::World;
@@ -58,12 +59,14 @@ pub(super) fn run(world: &World, state: &mut State, call: &Call, source: &str) -
             }
         }
         "read" | "mapfile" | "readarray" => read(state, call),
+        "let" => call.operands().iter().for_each(|field| forget_counted(state, &field.text())),
         "printf" if call.args.get(1).is_some_and(|option| option.text() == "-v") => {
             let Some(name) = call.args.get(2).map(Field::text) else { return BuiltinOutcome::Done };
             let rest = [call.args.get(..1).unwrap_or_default(), call.args.get(3..).unwrap_or_default()].concat();
             let value = match printf(&call.with_args(rest)) {
                 Stream::Known(text) => Field::of(&text),
                 Stream::Closed
+                | Stream::Name(_)
                 | Stream::Paths(_)
                 | Stream::Changes(_)
                 | Stream::Downloaded
@@ -77,6 +80,13 @@ pub(super) fn run(world: &World, state: &mut State, call: &Call, source: &str) -
     BuiltinOutcome::Done
 }
 
+/// Variables that an arithmetic expression sets are numbers that nobody knows afterwards.
+pub(super) fn forget_counted(state: &mut State, expression: &str) {
+    for name in arithmetic::assigned(expression) {
+        state.variables.insert(name, Field::from_stand_in(StandIn::Number));
+    }
+}
+
 /// `read a b`: the words of a line, the last name with all that is left; `read -a x` and `mapfile x` as an array.
 fn read(state: &mut State, call: &Call) {
     let options: &[&str] = match call.name().as_str() {
@@ -88,12 +98,19 @@ fn read(state: &mut State, call: &Call) {
     let mut names: Vec<String> = names.iter().map(Field::text).collect();
     let Stream::Known(text) = &call.stdin else {
         for name in names.into_iter().chain(array) {
+            if let Stream::Name(kind) = call.stdin {
+                state.variables.insert(name, Field::from_stand_in(kind));
+                continue;
+            }
             let origin = match call.stdin {
                 Stream::Downloaded => Origin::Downloaded,
                 Stream::Decoded => Origin::Decoded,
-                Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
-                    Origin::Variable(name.clone())
-                }
+                Stream::Closed
+                | Stream::Known(_)
+                | Stream::Name(_)
+                | Stream::Paths(_)
+                | Stream::Changes(_)
+                | Stream::Unknown => Origin::Variable(name.clone()),
             };
             state.arrays.remove(&name);
             state.variables.insert(name, Field::from_unknown(origin));

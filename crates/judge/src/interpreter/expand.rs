@@ -1,6 +1,7 @@
 //! From words to arguments: braces, tildes, variables, substitutions, in bash's order.
 
-use crate::line::field::{Atom, Field, Fill, Origin, fits};
+use super::arithmetic;
+use crate::line::field::{Atom, Field, Fill, Origin, StandIn, fits};
 use crate::line::state::State;
 use crate::line::stream::Stream;
 use std::rc::Rc;
@@ -148,6 +149,7 @@ fn expand_piece(shell: &mut dyn Shell, piece: &Piece, out: &mut Building) {
         Piece::Command(script, quote) => {
             let value = match shell.substitute(script) {
                 Stream::Known(text) => Field::of(text.trim_end_matches('\n')),
+                Stream::Name(name) => Field::from_stand_in(name),
                 Stream::Downloaded => Field::from_unknown(Origin::Downloaded),
                 Stream::Decoded => Field::from_unknown(Origin::Decoded),
                 Stream::Paths(paths) => Field::of(&paths.listed()),
@@ -165,11 +167,25 @@ fn expand_piece(shell: &mut dyn Shell, piece: &Piece, out: &mut Building) {
             out.now().push_text(&name);
         }
         Piece::Arithmetic(word) => {
-            // Run for what it substitutes; the number itself can be no path.
-            let _number = one(shell, word);
-            out.now().push_text("0");
+            let number = number(shell, word);
+            out.now().atoms.extend(number.atoms);
         }
     }
+}
+
+/// The number that an arithmetic expression gives, where it can be told.
+fn number(shell: &mut dyn Shell, word: &Word) -> Field {
+    let expression = one(shell, word);
+    let text = expression.text();
+    let state = shell.state();
+    let known = |field: Field| field.known().filter(|_| !field.is_partly_unknown());
+    let value = |name: &str| known(state.variable(name))?.parse::<i64>().ok();
+    let known = (!expression.is_partly_unknown()).then(|| arithmetic::value(&text, &value)).flatten();
+    let counted: Vec<String> = arithmetic::assigned(&text);
+    for name in counted {
+        shell.state_mut().variables.insert(name, Field::from_stand_in(StandIn::Number));
+    }
+    known.map_or_else(|| Field::from_stand_in(StandIn::Number), |known| Field::of(&known.to_string()))
 }
 
 /// Puts values into the arguments, unless the line makes too much of itself.
@@ -244,7 +260,7 @@ fn insert(values: Vec<Field>, quote: Quote, separators: &str, out: &mut Building
                 for atom in value.atoms {
                     match atom {
                         Atom::Text(text) | Atom::Glob(text) => insert_split(&text, separators, out),
-                        Atom::Unknown(..) => out.now().atoms.push(atom),
+                        Atom::Unknown(..) | Atom::StandIn(_) => out.now().atoms.push(atom),
                     }
                 }
             }

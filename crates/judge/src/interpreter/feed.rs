@@ -88,6 +88,7 @@ fn items_of(input: &Stream) -> Vec<Field> {
             })
             .collect(),
         Stream::Closed => Vec::new(),
+        Stream::Name(name) => vec![Field::from_stand_in(*name)],
         Stream::Downloaded => vec![Field::from_unknown(Origin::Downloaded)],
         Stream::Decoded | Stream::Changes(_) | Stream::Unknown => vec![Field::from_unknown(Origin::Output)],
     }

@@ -71,7 +71,7 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
     }
     let written_out = abbreviations::written_out(call);
     let call = written_out.as_ref().unwrap_or(call);
-    walker.report.read(call);
+    walker.report.read(call, &walker.state);
     match builtin::run(walker.world, &mut walker.state, call, &walker.report.source) {
         BuiltinOutcome::NotBuiltin => {}
         BuiltinOutcome::Done => return output(walker, call),
@@ -265,7 +265,9 @@ fn run_stream(walker: &mut Walker<'_>, stream: &Stream, call: &Call) -> Stream {
         }
         Stream::Downloaded => Origin::Downloaded,
         Stream::Decoded => Origin::Decoded,
-        Stream::Closed | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => return Stream::Unknown,
+        Stream::Closed | Stream::Name(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
+            return Stream::Unknown;
+        }
     };
     walker.report.hold(Hold::of_foreign_code(&origin));
     Stream::Unknown
@@ -274,8 +276,13 @@ fn run_stream(walker: &mut Walker<'_>, stream: &Stream, call: &Call) -> Stream {
 /// `xargs` and `parallel`: the words of the input become arguments.
 fn run_fed(walker: &mut Walker<'_>, args: Vec<Field>, call: &Call) -> Stream {
     let site = Site { world: walker.world, state: &walker.state };
-    match feed::fed(&site, args, call) {
-        Fed::Nothing => return Stream::Closed,
+    let fed = feed::fed(&site, args, call);
+    walker.world.begin_loop();
+    match fed {
+        Fed::Nothing => {
+            walker.world.end_loop();
+            return Stream::Closed;
+        }
         Fed::Calls(calls) => {
             for inner in calls {
                 let _written = invoke_program(walker, &inner);
@@ -287,5 +294,6 @@ fn run_fed(walker: &mut Walker<'_>, args: Vec<Field>, call: &Call) -> Stream {
             }
         }
     }
+    walker.world.end_loop();
     Stream::Unknown
 }

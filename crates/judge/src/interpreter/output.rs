@@ -2,11 +2,11 @@
 
 use super::observer::Observer;
 use crate::line::call::Call;
-use crate::line::field::Field;
+use crate::line::field::{Field, StandIn};
 use crate::line::stream::{Paths, Since, Stream};
+use crate::names::Whole;
 use crate::search::Search;
 use crate::site::Site;
-use crate::world::Whole;
 use base64::Engine as _;
 
 /// Programs that fetch from the network and write what they got.
@@ -17,6 +17,9 @@ const TRANSFORMERS: [&str; 15] = [
     "rev", "tr", "xxd", "openssl", "gpg", "gunzip", "zcat", "uudecode", "base32", "sed", "awk", "gawk", "perl", "cut",
     "paste",
 ];
+
+/// Most numbers of a sequence that are tried one by one.
+const NUMBERS_MAX: usize = 4_096;
 
 /// A call that writes, where it would.
 pub(super) struct Output<'o> {
@@ -37,12 +40,17 @@ impl Output<'_> {
                 self.site.state.cwd().map_or(Stream::Unknown, |path| Stream::Known(format!("{}\n", path.display())))
             }
             "mktemp" => Stream::Known(format!("{}\n", self.temporary(call))),
+            "seq" => sequence(call),
+            "wc" if call.operands().is_empty() => Stream::Name(StandIn::Number),
+            "nproc" => Stream::Name(StandIn::Number),
+            "date" | "gdate" => Stream::Name(date(call)),
+            "whoami" | "logname" => self.user(),
+            "id" if call.words() == ["-un"] => self.user(),
+            "id" if call.has_short(&['u', 'g']) && !call.has_short(&['n']) => Stream::Name(StandIn::Number),
             // Their words can be part of a name and never a path.
-            "date" | "uuidgen" | "hostname" | "whoami" | "id" | "nproc" | "uname" | "seq" => {
-                Stream::Known("x\n".to_owned())
-            }
-            "which" | "type" => last_known(call),
-            "command" if call.has_any(&["-v", "-V"]) => last_known(call),
+            "uuidgen" | "hostname" | "id" | "uname" | "arch" => Stream::Name(StandIn::Word),
+            "which" | "type" => self.looked_up(call),
+            "command" if call.has_any(&["-v", "-V"]) => self.looked_up(call),
             "dirname" | "basename" | "realpath" | "readlink" => self.path_part(call),
             "git" => self.git_output(call),
             "find" | "fd" | "ls" => self.listing(call),
@@ -59,9 +67,12 @@ impl Output<'_> {
             _ => match call.stdin {
                 Stream::Downloaded => Stream::Downloaded,
                 Stream::Decoded => Stream::Decoded,
-                Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
-                    Stream::Unknown
-                }
+                Stream::Closed
+                | Stream::Known(_)
+                | Stream::Name(_)
+                | Stream::Paths(_)
+                | Stream::Changes(_)
+                | Stream::Unknown => Stream::Unknown,
             },
         }
     }
@@ -83,6 +94,43 @@ impl Output<'_> {
             }
         };
         if matches!(stream, Stream::Known(_)) && !plain { Stream::Decoded } else { stream }
+    }
+
+    /// Where a program lies: of the guard's own that is known, of any other its name stands for it.
+    fn looked_up(&self, call: &Call) -> Stream {
+        let own = self.site.world.facts.program.as_ref();
+        let asked = call.args.last().and_then(Field::known);
+        match (own, asked) {
+            (Some(own), Some(asked)) if own.file_name().is_some_and(|name| *name == *asked) => {
+                Stream::Known(format!("{}\n", own.display()))
+            }
+            (Some(_) | None, Some(name)) => Stream::Known(name + "\n"),
+            (Some(_) | None, None) => Stream::Unknown,
+        }
+    }
+
+    /// The user's name.
+    fn user(&self) -> Stream {
+        match &self.site.world.facts.user {
+            Some(user) => Stream::Known(format!("{user}\n")),
+            None => Stream::Name(StandIn::Word),
+        }
+    }
+
+    fn lists_folder(&self, field: &Field) -> bool {
+        field.known().and_then(|name| self.site.state.absolute(&name)).is_some_and(|path| path.is_dir())
+    }
+
+    /// The names in a folder, as `ls` writes them: without the folder. The folder stands beside them, because what is
+    /// done with its list is meant for it.
+    fn names_in_folder(&self, field: &Field) -> Option<Vec<String>> {
+        let mut inside = field.clone();
+        inside.push_text("/");
+        inside.push_pattern("*");
+        let (paths, whole) = self.site.world.all_glob_names(&inside, self.site.state.cwd())?;
+        let name = |path: &String| path.rsplit('/').next().map(str::to_owned);
+        let own = field.known();
+        (whole == Whole::All).then(|| paths.iter().filter_map(name).chain(own).collect())
     }
 
     /// The name that `mktemp` would make, with `x` for what it chooses.
@@ -133,7 +181,7 @@ impl Output<'_> {
                 self.git_branch(if options.contains(&"--short") { "" } else { "refs/heads/" })
             }
             ["rev-parse", asked @ ..] if asked.iter().any(|word| names_folder(word)) => self.git_folder(asked),
-            ["rev-parse", ..] | ["describe", ..] => Stream::Known("x\n".to_owned()),
+            ["rev-parse", ..] | ["describe", ..] => Stream::Name(StandIn::Word),
             ["diff", asked @ ..] if !asked.contains(&"--name-only") => changes(asked),
             ["ls-files" | "diff", asked @ ..] => self.git_listing(asked),
             _ => Stream::Unknown,
@@ -194,8 +242,12 @@ impl Output<'_> {
                 Stream::Paths(Paths(self.observer.listed(&self.site, &search)))
             }
             "ls" => {
+                let entries = !call.has_short(&['d']) && !call.has_any(&["--directory"]);
                 let listed = |field: &&Field| match self.site.world.all_glob_names(field, self.site.state.cwd()) {
                     Some((names, Whole::All)) => Some(names),
+                    None if entries && self.lists_folder(field) => {
+                        self.names_in_folder(field).or_else(|| Some(vec![field.known()?]))
+                    }
                     // Too many to be named one by one, or none: the pattern stands for them.
                     Some((_, Whole::Cut)) | None => Some(vec![field.known()?]),
                 };
@@ -206,6 +258,32 @@ impl Output<'_> {
             _ => Stream::Unknown,
         }
     }
+}
+
+/// The numbers that `seq` writes, where there are few of them.
+fn sequence(call: &Call) -> Stream {
+    let numbers: Option<Vec<i64>> = call.operands().iter().map(|field| field.known()?.parse().ok()).collect();
+    let plain = call.args.len() == call.operands().len() + 1;
+    let bounds = match numbers.as_deref().filter(|_| plain) {
+        Some([last]) => Some((1, 1, *last)),
+        Some([first, last]) => Some((*first, 1, *last)),
+        Some([first, step, last]) if *step > 0 => Some((*first, *step, *last)),
+        Some(_) | None => None,
+    };
+    let Some((first, step, last)) = bounds else { return Stream::Name(StandIn::Number) };
+    let numbers = std::iter::successors(Some(first), |number| number.checked_add(step));
+    let lines: Vec<String> =
+        numbers.take_while(|number| *number <= last).take(NUMBERS_MAX).map(|number| format!("{number}\n")).collect();
+    if lines.len() < NUMBERS_MAX { Stream::Known(lines.concat()) } else { Stream::Name(StandIn::Number) }
+}
+
+/// Whether a date is written in numbers: `+%Y-%m-%d`, `+%s`.
+fn date(call: &Call) -> StandIn {
+    let format = call.operands().iter().map(|field| field.text()).find(|text| text.starts_with('+'));
+    let Some(format) = format else { return StandIn::Word };
+    let letters = format.get(1..).unwrap_or_default().chars();
+    let numbers = letters.clone().all(|letter| "%-_.:T0123456789YmdHMSsFjNyuVCeIkl".contains(letter));
+    if numbers { StandIn::Number } else { StandIn::Word }
 }
 
 /// What `git diff` shows: nothing that can be taken back, if it compares commits or looks at the index alone.
@@ -340,8 +418,4 @@ fn decode(call: &Call) -> Stream {
     let packed: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     let bytes = base64::engine::general_purpose::STANDARD.decode(packed);
     bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).map_or(Stream::Decoded, Stream::Known)
-}
-
-fn last_known(call: &Call) -> Stream {
-    call.args.last().and_then(Field::known).map_or(Stream::Unknown, |name| Stream::Known(name + "\n"))
 }

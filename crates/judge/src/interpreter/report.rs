@@ -2,6 +2,7 @@
 
 use crate::hold::{GuardRule, Hold, Segment};
 use crate::line::call::Call;
+use crate::line::state::State;
 use crate::reading::{CommandReading, Extent};
 
 /// Most holds that are found before the rest of a line is no longer looked at.
@@ -38,8 +39,8 @@ pub(super) struct Mark {
 
 impl Report {
     /// Notes a call as it would be made.
-    pub(super) fn read(&mut self, call: &Call) {
-        self.add(CommandReading::of(call));
+    pub(super) fn read(&mut self, call: &Call, state: &State) {
+        self.add(CommandReading::of(call, state));
     }
 
     /// Notes commands that were read.

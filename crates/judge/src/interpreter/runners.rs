@@ -55,8 +55,86 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
             let (_, rest) = rest_of(args, &values, 0);
             (!rest.is_empty()).then(|| Inner::Code(Field::joined(&rest), Vec::new(), Place::Remote))
         }
+        "gcloud" | "az" | "aws" | "doctl" | "fly" | "flyctl" | "heroku" | "eb" => cloud_shell(call),
+        "lxc" | "incus" | "multipass" | "vagrant" | "limactl" | "colima" | "minikube" | "tsh" | "tailscale" | "adb"
+        | "machinectl" | "podman-machine" | "orb" | "distrobox" | "toolbox" | "salt" | "kitchen" | "gh" => {
+            machine_shell(call)
+        }
         "pnpm" => recursive(call),
         "fd" | "fdfind" => found(call),
+        _ => None,
+    }
+}
+
+/// Clients of clouds that run a command on a machine there: in an option, or behind `--`.
+fn cloud_shell(call: &Call) -> Option<Inner> {
+    let words = call.plain_words();
+    let says = |wanted: &[&str]| {
+        words.windows(wanted.len()).any(|part| part.iter().zip(wanted).all(|(own, word)| own == word))
+    };
+    let options: &[&str] = match call.name().as_str() {
+        "gcloud" if says(&["ssh"]) => &["--command"],
+        "doctl" if says(&["ssh"]) => &["--ssh-command"],
+        "fly" | "flyctl" if says(&["ssh", "console"]) => &["-C", "--command"],
+        "eb" if says(&["ssh"]) => &["-c", "--command"],
+        "az" if says(&["run-command", "invoke"]) || says(&["run-command", "create"]) => &["--scripts", "--script"],
+        "az" if says(&["ssh", "vm"]) => &[],
+        "az" if says(&["container", "exec"]) => &["--exec-command"],
+        "aws" if says(&["ssm", "send-command"]) => &["--parameters"],
+        "aws" if says(&["ecs", "execute-command"]) => &["--command"],
+        "heroku" if words.first().is_some_and(|word| word == "run" || word == "ps:exec") => &[],
+        _ => return None,
+    };
+    if let Some(code) = call.option(options) {
+        let text = code.text();
+        // `--parameters 'commands=["rm -rf /srv"]'`
+        let inner = text.strip_prefix("commands=").map(|list| list.trim_matches(['[', ']']).trim_matches(['"', '\'']));
+        let code = inner.map_or(code, Field::of);
+        return Some(Inner::Code(code, Vec::new(), Place::Remote));
+    }
+    let behind = call.args.iter().position(|field| field.text() == "--").map(|at| at + 1);
+    let behind = behind.or_else(|| {
+        (call.name() == "heroku")
+            .then(|| call.args.iter().position(|field| field.text() == "run").map(|at| at + 1))
+            .flatten()
+    });
+    let command = rest_of(call.args.get(behind?..)?, &["-a", "--app", "-s", "--size"], 0).1;
+    (!command.is_empty()).then(|| Inner::Code(Field::joined(&command), Vec::new(), Place::Remote))
+}
+
+/// Machines and containers that have a shell of their own: `lxc exec NAME -- COMMAND`, `vagrant ssh -c COMMAND`.
+fn machine_shell(call: &Call) -> Option<Inner> {
+    let name = call.name();
+    let verb = call.plain_words().first().cloned().unwrap_or_default();
+    let remote = |command: Vec<Field>| {
+        (!command.is_empty()).then(|| Inner::Code(Field::joined(&command), Vec::new(), Place::Remote))
+    };
+    let code = |options: &[&str]| call.option(options).map(|code| Inner::Code(code, Vec::new(), Place::Remote));
+    let behind_dashes = || {
+        let at = call.args.iter().position(|field| field.text() == "--")?;
+        call.args.get(at + 1..).map(<[Field]>::to_vec)
+    };
+    // The words behind the verb and the machine's name.
+    let behind_name = |skip: usize| {
+        let at = call.args.iter().position(|field| field.text() == verb)?;
+        Some(rest_of(call.args.get(at + 1..)?, &["-u", "--user", "-n", "--name"], skip).1)
+    };
+    match (name.as_str(), verb.as_str()) {
+        ("vagrant", "ssh") => code(&["-c", "--command"]),
+        ("kitchen", "exec") => code(&["-c"]),
+        ("gh", "codespace" | "cs") if call.plain_words().get(1).is_some_and(|word| word == "ssh") => {
+            remote(behind_dashes()?)
+        }
+        ("adb", "shell") | ("minikube" | "colima", "ssh") => remote(behind_dashes().or_else(|| behind_name(0))?),
+        ("lxc" | "incus" | "multipass", "exec")
+        | ("limactl", "shell")
+        | ("tsh" | "tailscale", "ssh")
+        | ("machinectl", "shell") => remote(behind_dashes().or_else(|| behind_name(1))?),
+        ("distrobox", "enter") | ("toolbox", "run") => remote(behind_dashes().or_else(|| behind_name(0))?),
+        ("salt", _) => {
+            let at = call.args.iter().position(|field| matches!(field.text().as_str(), "cmd.run" | "cmd.shell"))?;
+            remote(call.args.get(at + 1..)?.to_vec())
+        }
         _ => None,
     }
 }

@@ -1,16 +1,20 @@
 //! The walk through a command line: every command in every position, in the surroundings it would have.
 
 use super::assign::{arguments, assigned, keep_array};
+use super::builtin::forget_counted;
 use super::expand::{Shell, fields, one};
 use super::observer::Observer;
 use super::report::Report;
+use super::turns;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place, Redirection};
 use crate::line::field::Field;
 use crate::line::state::State;
 use crate::line::stream::Stream;
+use crate::reading::CommandReading;
 use crate::site::Site;
 use crate::world::World;
+use std::path::Path;
 use std::rc::Rc;
 use tripwire_shell::{
     Command, Compound, Item, Join, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait, parse,
@@ -24,8 +28,6 @@ const CODE_DEPTH_MAX: usize = 12;
 const NESTING_MAX: usize = 80;
 /// Most bytes that the expansions of one line may make.
 const EXPANDED_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Most values of a loop that are tried one by one.
-const LOOP_MAX: usize = 64;
 
 /// What becomes of a call. The walk knows the shell's grammar and nothing of programs.
 pub(super) trait Programs {
@@ -273,8 +275,13 @@ impl<'w> Walker<'w> {
                 RedirectKind::Read => {
                     let name = one(self, &redirect.target).known();
                     let path = name.and_then(|name| self.state.absolute(&name));
+                    self.report.add(path.clone().map(|path| CommandReading::of_redirections(vec![path])));
                     let site = Site { world: self.world, state: &self.state };
-                    input = path.map_or(Stream::Unknown, |path| site.contents(&path));
+                    input = match path {
+                        Some(path) if path == Path::new("/dev/null") => Stream::Known(String::new()),
+                        Some(path) => site.contents(&path),
+                        None => Stream::Unknown,
+                    };
                 }
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite | RedirectKind::Duplicate => {}
             }
@@ -333,15 +340,9 @@ impl<'w> Walker<'w> {
             }
             Compound::Loop(condition, body) => {
                 self.world.doubt();
-                let outer = self.world.begin_loop();
-                let mut stream = Stream::Closed;
-                for line in lines_of(stdin) {
-                    let before = self.state.clone();
-                    stream = stream.then(self.script(condition, &line, place));
-                    stream = stream.then(self.script(body, &line, place));
-                    self.state.merge(&before);
-                }
-                self.world.end_loop(outer);
+                self.world.begin_loop();
+                let stream = self.turns(condition, body, stdin, place);
+                self.world.end_loop();
                 stream
             }
             Compound::For(name, words, body) => {
@@ -349,20 +350,50 @@ impl<'w> Walker<'w> {
                     Some(words) => fields(self, words),
                     None => self.state.positional.clone(),
                 };
-                let outer = self.world.begin_loop();
+                if name.is_empty() {
+                    // `for ((i = 0; …))`: what its head counts is a number.
+                    values.iter().for_each(|head| forget_counted(&mut self.state, &head.text()));
+                }
+                self.world.begin_loop();
                 let mut stream = Stream::Closed;
                 for value in self.loop_values(values) {
                     self.state.variables.insert(name.clone(), value);
                     stream = stream.then(self.script(body, stdin, place));
                 }
-                self.world.end_loop(outer);
+                self.world.end_loop();
                 stream
             }
             Compound::Test(words) => {
-                let _values = fields(self, words);
+                let values = fields(self, words);
+                if let [expression] = values.as_slice() {
+                    forget_counted(&mut self.state, &expression.text());
+                }
                 Stream::Closed
             }
         }
+    }
+
+    /// The turns of a `while`: one for each line that it reads, where they are known. What a turn changes is not known
+    /// in the next one, so a loop whose end is not known is walked twice.
+    fn turns(&mut self, condition: &Script, body: &Script, stdin: &Stream, place: Place) -> Stream {
+        let mut stream = Stream::Closed;
+        let mut lines = turns::of_lines(stdin);
+        let again = lines.first().cloned().filter(|_| lines.len() == 1);
+        let start = self.state.variables.clone();
+        while !lines.is_empty() {
+            let line = lines.remove(0);
+            let before = self.state.clone();
+            stream = stream.then(self.script(condition, &line, place));
+            stream = stream.then(self.script(body, &line, place));
+            self.state.merge(&before);
+        }
+        if let Some(line) = again.filter(|_| self.state.variables != start) {
+            let before = self.state.clone();
+            stream = stream.then(self.script(condition, &line, place));
+            stream = stream.then(self.script(body, &line, place));
+            self.state.merge(&before);
+        }
+        stream
     }
 
     /// Every branch is walked, each from the same start; afterwards only what all agree on is known.
@@ -390,8 +421,7 @@ impl<'w> Walker<'w> {
                 Some(_) | None => out.push(value),
             }
         }
-        out.truncate(LOOP_MAX);
-        out
+        turns::bounded(out)
     }
 
     /// The end of a shell: its traps are judged with what it knows then.
@@ -453,17 +483,4 @@ fn leaves(item: &Item) -> bool {
 /// Whether a word behind `>&` is the number of an open file, or a dash.
 fn is_open_file(target: &Field) -> bool {
     target.known().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// A loop reads its input line by line, if that is known; else once.
-fn lines_of(stdin: &Stream) -> Vec<Stream> {
-    let lines: Vec<String> = match stdin {
-        Stream::Known(text) => text.lines().map(str::to_owned).collect(),
-        Stream::Paths(paths) => paths.0.clone(),
-        Stream::Closed | Stream::Changes(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => Vec::new(),
-    };
-    if lines.is_empty() || lines.len() > LOOP_MAX {
-        return vec![stdin.clone()];
-    }
-    lines.into_iter().map(Stream::Known).collect()
 }

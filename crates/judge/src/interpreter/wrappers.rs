@@ -70,13 +70,51 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
             Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
         }
-        "ssh" => ssh(call),
+        "bwrap" => Some(Inner::Call(behind_binds(args), Vec::new(), call.place)),
+        "ssh" | "autossh" | "rsh" | "remsh" | "dbclient" | "plink" | "mosh" | "slogin" => ssh(call),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
         "docker-compose" => {
             container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
         }
+        _ if is_loader(&name) => {
+            let values =
+                ["--library-path", "--preload", "--argv0", "--inhibit-rpath", "--audit", "--glibc-hwcaps-mask"];
+            Some(Inner::Call(rest_of(args, &values, 0).1, Vec::new(), call.place))
+        }
+        _ if name.starts_with("qemu-") && !name.starts_with("qemu-system") && !name.starts_with("qemu-img") => {
+            Some(Inner::Call(
+                rest_of(args, &["-L", "-cpu", "-E", "-U", "-0", "-s", "-B", "-g"], 0).1,
+                Vec::new(),
+                call.place,
+            ))
+        }
         _ => wrapped(call),
     }
+}
+
+/// The program behind the options of `bwrap`, of which some take two words.
+fn behind_binds(args: &[Field]) -> Vec<Field> {
+    let mut rest = args;
+    while let Some((first, more)) = rest.split_first() {
+        let text = first.text();
+        let taken = match text.as_str() {
+            "--" => return more.to_vec(),
+            "--bind" | "--ro-bind" | "--dev-bind" | "--bind-try" | "--ro-bind-try" | "--dev-bind-try" | "--symlink"
+            | "--setenv" | "--file" | "--bind-data" | "--ro-bind-data" | "--chmod" => 2,
+            "--chdir" | "--uid" | "--gid" | "--hostname" | "--tmpfs" | "--proc" | "--dev" | "--dir" | "--unsetenv"
+            | "--lock-file" | "--mqueue" | "--seccomp" | "--args" | "--perms" | "--size" | "--argv0"
+            | "--remount-ro" => 1,
+            option if option.starts_with('-') => 0,
+            _ => return rest.to_vec(),
+        };
+        rest = more.get(taken..).unwrap_or_default();
+    }
+    Vec::new()
+}
+
+/// Whether a name is that of the dynamic loader, which runs the program that it is given: `ld-linux-x86-64.so.2`.
+fn is_loader(name: &str) -> bool {
+    name == "ld.so" || (name.starts_with("ld") && name.contains(".so") && name.contains(['-', '.']))
 }
 
 /// What stands behind a wrapper of the one table.
@@ -192,6 +230,7 @@ fn ssh(call: &Call) -> Option<Inner> {
         "-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-e", "-m", "-O", "-Q", "-S", "-W", "-w",
         "-E", "-B", "-I",
     ];
+    let values: Vec<&str> = values.into_iter().chain((call.name() == "autossh").then_some("-M")).collect();
     let (_, rest) = rest_of(call.args.get(1..)?, &values, 0);
     let command = rest.get(1..)?;
     let command = command.strip_prefix([Field::of("--")].as_slice()).unwrap_or(command);

@@ -65,6 +65,27 @@ impl Call {
         })
     }
 
+    /// Whether it only shows what it would do. `--dry-run=none` does not.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        let names = ["--dry-run", "--dryrun", "-dry-run", "--what-if", "-WhatIf", "--noop", "--no-act", "--simulate"];
+        self.words().iter().take_while(|word| *word != "--").any(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            names.contains(&name) && !matches!(value, "none" | "false" | "no" | "0")
+        })
+    }
+
+    /// Whether it only tells about itself.
+    pub(crate) fn asks_for_help(&self) -> bool {
+        let words = self.words();
+        let plain = words.iter().find(|word| !word.starts_with('-'));
+        self.has_any(&["--help", "-help", "-h", "--version"]) || plain.is_some_and(|word| word == "help")
+    }
+
+    /// The words that are no options, as text.
+    pub(crate) fn plain_words(&self) -> Vec<String> {
+        self.words().into_iter().filter(|word| !word.starts_with('-')).collect()
+    }
+
     /// Whether one of these letters is among the short options, alone or joined with others.
     pub(crate) fn has_short(&self, letters: &[char]) -> bool {
         self.words()

@@ -18,6 +18,45 @@ pub(crate) enum Atom {
     Glob(String),
     /// Something that only running it would tell.
     Unknown(Origin, Fill),
+    /// A number or a word that only running it would tell and that is no path. Within a line it is always written the
+    /// same, so that what the line does to such a name is found again.
+    StandIn(StandIn),
+}
+
+/// What stands in for a name that is no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    /// A number, or a date in numbers: `$$`, `$((n + 1))`, `$(date +%F)`.
+    Number,
+    /// A word: `$(uname -m)`.
+    Word,
+}
+
+impl StandIn {
+    /// How it is written.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Number => "0",
+            Self::Word => "x",
+        }
+    }
+
+    /// Whether it may be this text.
+    fn may_be(self, text: &str) -> bool {
+        let letters = |letter: char| match self {
+            Self::Number => letter.is_ascii_digit() || "-_.:T".contains(letter),
+            Self::Word => letter != '/',
+        };
+        !text.is_empty() && text.chars().all(letters)
+    }
+
+    /// Code that gives it again.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Number => "$((unknown))",
+            Self::Word => "$(uname)",
+        }
+    }
 }
 
 /// Where something unknown comes from.
@@ -52,6 +91,7 @@ impl Field {
         for atom in &self.atoms {
             match atom {
                 Atom::Text(part) | Atom::Glob(part) => text.push_str(part),
+                Atom::StandIn(name) => text.push_str(name.text()),
                 Atom::Unknown(..) => return None,
             }
         }
@@ -62,6 +102,7 @@ impl Field {
     pub(crate) fn text(&self) -> String {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.clone(),
+            Atom::StandIn(name) => name.text().to_owned(),
             Atom::Unknown(..) => String::new(),
         };
         self.atoms.iter().map(part).collect()
@@ -71,7 +112,7 @@ impl Field {
     pub(crate) fn size(&self) -> usize {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.len(),
-            Atom::Unknown(..) => 1,
+            Atom::Unknown(..) | Atom::StandIn(_) => 1,
         };
         self.atoms.iter().map(part).sum()
     }
@@ -80,6 +121,7 @@ impl Field {
     pub(crate) fn shown(&self) -> String {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.clone(),
+            Atom::StandIn(name) => name.text().to_owned(),
             Atom::Unknown(Origin::Variable(name), _) => format!("${{{name}}}"),
             Atom::Unknown(Origin::Downloaded | Origin::Decoded | Origin::Output, _) => "$(…)".to_owned(),
         };
@@ -90,7 +132,7 @@ impl Field {
     pub(crate) fn unknown(&self) -> Option<&Origin> {
         self.atoms.iter().find_map(|atom| match atom {
             Atom::Unknown(origin, _) => Some(origin),
-            Atom::Text(_) | Atom::Glob(_) => None,
+            Atom::Text(_) | Atom::Glob(_) | Atom::StandIn(_) => None,
         })
     }
 
@@ -98,7 +140,10 @@ impl Field {
     pub(crate) fn foreign(&self) -> Option<&Origin> {
         self.atoms.iter().find_map(|atom| match atom {
             Atom::Unknown(origin @ (Origin::Downloaded | Origin::Decoded), _) => Some(origin),
-            Atom::Unknown(Origin::Variable(_) | Origin::Output, _) | Atom::Text(_) | Atom::Glob(_) => None,
+            Atom::Unknown(Origin::Variable(_) | Origin::Output, _)
+            | Atom::Text(_)
+            | Atom::Glob(_)
+            | Atom::StandIn(_) => None,
         })
     }
 
@@ -126,6 +171,26 @@ impl Field {
         Self { atoms: vec![Atom::Unknown(origin, Fill::MaybeEmpty)] }
     }
 
+    /// A name that is no path, and nothing else.
+    pub(crate) fn from_stand_in(name: StandIn) -> Self {
+        Self { atoms: vec![Atom::StandIn(name)] }
+    }
+
+    /// Whether a part of it is only told by running it.
+    pub(crate) fn is_partly_unknown(&self) -> bool {
+        self.atoms.iter().any(|atom| matches!(atom, Atom::Unknown(..) | Atom::StandIn(_)))
+    }
+
+    /// Whether it is a number, known or not.
+    pub(crate) fn is_number(&self) -> bool {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match self.atoms.as_slice() {
+            [Atom::Text(text)] => digits(text),
+            [Atom::StandIn(StandIn::Number)] => true,
+            _ => false,
+        }
+    }
+
     /// A path as an argument.
     pub(crate) fn of_path(path: &Path) -> Self {
         Self::of(&path.display().to_string())
@@ -136,10 +201,17 @@ impl Field {
         let mut left = bytes;
         let mut rest = self.clone();
         for atom in &mut rest.atoms {
-            if let Atom::Text(text) = atom {
-                let cut = left.min(text.len());
-                left -= cut;
-                *text = text.get(cut..).unwrap_or_default().to_owned();
+            match atom {
+                Atom::Text(text) => {
+                    let cut = left.min(text.len());
+                    left -= cut;
+                    *text = text.get(cut..).unwrap_or_default().to_owned();
+                }
+                Atom::StandIn(name) if left > 0 => {
+                    left = left.saturating_sub(name.text().len());
+                    *atom = Atom::Text(String::new());
+                }
+                Atom::Glob(_) | Atom::Unknown(..) | Atom::StandIn(_) => {}
             }
         }
         rest
@@ -161,6 +233,7 @@ impl Field {
     pub(crate) fn to_code(&self) -> String {
         let part = |atom: &Atom| match atom {
             Atom::Text(text) | Atom::Glob(text) => text.clone(),
+            Atom::StandIn(name) => name.code().to_owned(),
             Atom::Unknown(Origin::Variable(name), Fill::Demanded) => format!("${{{name}:?}}"),
             Atom::Unknown(Origin::Variable(name), Fill::MaybeEmpty) => format!("${{{name}}}"),
             Atom::Unknown(Origin::Downloaded | Origin::Decoded | Origin::Output, _) => "${unknown_output}".to_owned(),
@@ -174,7 +247,9 @@ impl Field {
             let part = |atom: &Atom| match atom {
                 Atom::Text(text) => format!("'{}'", text.replace('\'', r"'\''")),
                 Atom::Glob(glob) => glob.clone(),
-                Atom::Unknown(..) => format!("\"{}\"", Self { atoms: vec![atom.clone()] }.to_code()),
+                Atom::Unknown(..) | Atom::StandIn(_) => {
+                    format!("\"{}\"", Self { atoms: vec![atom.clone()] }.to_code())
+                }
             };
             field.atoms.iter().map(part).collect::<String>()
         };
@@ -196,7 +271,7 @@ impl Field {
                         }
                     }
                 }
-                Atom::Glob(_) | Atom::Unknown(..) => out.atoms.push(atom.clone()),
+                Atom::Glob(_) | Atom::Unknown(..) | Atom::StandIn(_) => out.atoms.push(atom.clone()),
             }
         }
         out
@@ -205,13 +280,29 @@ impl Field {
 
 /// Whether a text fits a pattern; what is unknown in it fits anything.
 pub(crate) fn fits(pattern: &[Atom], text: &str) -> bool {
+    if let Some(fits) = fits_stand_in(pattern, text) {
+        return fits;
+    }
     let mut glob = Glob::default();
     for atom in pattern {
         match atom {
             Atom::Text(text) => glob.push_text(text),
             Atom::Glob(wildcard) => glob.push_wildcard(wildcard),
-            Atom::Unknown(..) => glob.push_any(),
+            Atom::Unknown(..) | Atom::StandIn(_) => glob.push_any(),
         }
     }
     glob.fits(text)
+}
+
+/// The same for a pattern of known text with one name that is no path in it.
+fn fits_stand_in(pattern: &[Atom], text: &str) -> Option<bool> {
+    let at = pattern.iter().position(|atom| matches!(atom, Atom::StandIn(_)))?;
+    let Some(Atom::StandIn(name)) = pattern.get(at) else { return None };
+    let known = |atoms: &[Atom]| {
+        let plain = atoms.iter().all(|atom| matches!(atom, Atom::Text(_)));
+        plain.then(|| Field { atoms: atoms.to_vec() }.text())
+    };
+    let (before, after) = (known(pattern.get(..at)?)?, known(pattern.get(at + 1..)?)?);
+    let inside = text.strip_prefix(before.as_str()).and_then(|rest| rest.strip_suffix(after.as_str()));
+    Some(inside.is_some_and(|inside| name.may_be(inside)))
 }

@@ -68,6 +68,7 @@ fn first_glob(field: &Field) -> Option<usize> {
         match atom {
             Atom::Text(text) => at += text.len(),
             Atom::Glob(_) => return Some(at),
+            Atom::StandIn(name) => at += name.text().len(),
             Atom::Unknown(..) => {}
         }
     }

@@ -1,7 +1,7 @@
 //! What a command line has done so far to its own surroundings: folders, variables, functions, files it wrote.
 
 use crate::line::call::Place;
-use crate::line::field::{Field, Origin};
+use crate::line::field::{Field, Origin, StandIn};
 use crate::line::mounts::Mounts;
 use crate::line::stream::Stream;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,8 +74,9 @@ impl State {
         let name = self.references.get(name).map_or(name, String::as_str);
         match name {
             "PWD" => self.cwd().map_or_else(|| Field::from_unknown(Origin::Variable("PWD".to_owned())), Field::of_path),
-            "?" | "$" | "!" | "#" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => {
-                Field::of("0")
+            "#" => Field::of(&self.positional.len().to_string()),
+            "?" | "$" | "!" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => {
+                Field::from_stand_in(StandIn::Number)
             }
             "0" => self.variables.get("0").cloned().unwrap_or_else(|| Field::of("bash")),
             number if number.chars().all(|digit| digit.is_ascii_digit()) && !number.is_empty() => {
@@ -125,8 +126,12 @@ impl State {
             self.cwds.clear();
         }
         for (name, value) in &other.variables {
-            if self.variables.get(name) != Some(value) {
-                self.variables.insert(name.clone(), Field::from_unknown(Origin::Variable(name.clone())));
+            let known = self.variables.get(name);
+            if known != Some(value) {
+                let counts = value.is_number() && known.is_some_and(Field::is_number);
+                let unknown = Field::from_unknown(Origin::Variable(name.clone()));
+                let merged = if counts { Field::from_stand_in(StandIn::Number) } else { unknown };
+                self.variables.insert(name.clone(), merged);
             }
         }
         self.variables.retain(|name, _| other.variables.contains_key(name));

@@ -1,6 +1,6 @@
 //! What flows from one command to the next, as far as it can be known without running it.
 
-use crate::line::field::{Field, Origin};
+use crate::line::field::{Field, Origin, StandIn};
 
 /// What flows from one command to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) enum Stream {
     Closed,
     /// Exactly this text.
     Known(String),
+    /// A word or a number that is no path.
+    Name(StandIn),
     /// Names of files that were found.
     Paths(Paths),
     /// What `git diff` shows: changes of the work tree.
@@ -56,7 +58,13 @@ impl Stream {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
-            Self::Closed | Self::Paths(_) | Self::Changes(_) | Self::Downloaded | Self::Decoded | Self::Unknown => None,
+            Self::Closed
+            | Self::Name(_)
+            | Self::Paths(_)
+            | Self::Changes(_)
+            | Self::Downloaded
+            | Self::Decoded
+            | Self::Unknown => None,
         }
     }
 
@@ -69,8 +77,8 @@ impl Stream {
             (Self::Decoded, _) | (_, Self::Decoded) => Self::Decoded,
             (Self::Paths(first), Self::Paths(second)) => Self::Paths(Paths([first.0, second.0].concat())),
             (
-                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
-                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
+                Self::Known(_) | Self::Name(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
+                Self::Known(_) | Self::Name(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
             ) => Self::Unknown,
         }
     }

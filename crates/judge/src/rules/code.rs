@@ -75,6 +75,8 @@ const RUNNERS: [&str; 32] = [
 ];
 /// Calls whose first argument names the program and whose second is the name that it is told: the first says nothing.
 const NAMED_TWICE: [&str; 4] = ["execv", "execvp", "execl", "execlp"];
+/// Words that make code run again and again.
+const REPEATS: [&str; 7] = ["for", "foreach", "forEach", "while", "each", "map", "times"];
 /// Ways to write the home.
 const HOMES: [&str; 5] = ["homedir", "HOME", "Path.home", "Dir.home", "expanduser"];
 
@@ -108,6 +110,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
             }
             Stream::Downloaded
             | Stream::Closed
+            | Stream::Name(_)
             | Stream::Paths(_)
             | Stream::Changes(_)
             | Stream::Decoded
@@ -183,11 +186,19 @@ fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Languag
     // Which of the names are meant is then decided when it runs.
     let chooses =
         text.split(|letter: char| !letter.is_alphanumeric()).any(|word| matches!(word, "if" | "filter" | "fnmatch"));
+    let repeats = text.split(|letter: char| !letter.is_alphanumeric()).any(|word| REPEATS.contains(&word));
     for remover in FILE_REMOVERS {
         for at in deletions_of(skeleton, language, remover) {
             let recursive = arguments(skeleton, at).iter().any(|one| one.code.starts_with("recursive="));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
-            let hold = deleted::judge(site, call.place, manner, &targets(site, skeleton, language, at));
+            let named = targets(site, skeleton, language, at);
+            if repeats {
+                site.world.begin_loop();
+            }
+            let hold = deleted::judge(site, call.place, manner, &named);
+            if repeats {
+                site.world.end_loop();
+            }
             let inside = |hold: &Hold| matches!(hold.rule, GuardRule::DeleteWork | GuardRule::DeleteWorkspace);
             if let Some(hold) = hold.filter(|hold| !(chooses && inside(hold))) {
                 return Some(hold);

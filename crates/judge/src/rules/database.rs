@@ -190,6 +190,7 @@ fn keys(call: &Call) -> bool {
             text.lines().any(|line| flushes(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
         }
         Stream::Closed
+        | Stream::Name(_)
         | Stream::Paths(_)
         | Stream::Changes(_)
         | Stream::Downloaded
@@ -204,6 +205,7 @@ fn mongo(call: &Call) -> bool {
     let piped = match &call.stdin {
         Stream::Known(text) => text.clone(),
         Stream::Closed
+        | Stream::Name(_)
         | Stream::Paths(_)
         | Stream::Changes(_)
         | Stream::Downloaded

@@ -19,7 +19,8 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
             targets::judge(site, call.place, manner, &owned(call.operands()))
         }
-        "unlink" | "shred" | "srm" | "wipe" => targets::judge(site, call.place, Manner::Files, &owned(call.operands())),
+        "unlink" => targets::judge(site, call.place, Manner::Files, &owned(call.operands())),
+        "shred" | "srm" | "wipe" | "gshred" => erased(site, call),
         "rimraf" | "del-cli" | "trash-empty" => {
             targets::judge(site, call.place, Manner::Recursive, &owned(call.operands()))
         }
@@ -34,6 +35,29 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
 
 fn owned(fields: Vec<&Field>) -> Vec<Field> {
     fields.into_iter().cloned().collect()
+}
+
+/// `shred` and its like: what they were told to erase no tool brings back, so that a single file counts.
+fn erased(site: &Site<'_>, call: &Call) -> Option<Hold> {
+    if call.has_any(&["--help", "--version"]) {
+        return None;
+    }
+    let values = ["-n", "--iterations", "-s", "--size", "--random-source"];
+    let mut files = Vec::new();
+    let mut args = call.args.iter().skip(1);
+    while let Some(field) = args.next() {
+        let text = field.text();
+        if text == "--" {
+            files.extend(args.cloned());
+            break;
+        }
+        if values.contains(&text.as_str()) {
+            args.next();
+        } else if !text.starts_with('-') {
+            files.push(field.clone());
+        }
+    }
+    targets::judge(site, call.place, Manner::Recursive, &files)
 }
 
 fn rsync(site: &Site<'_>, call: &Call) -> Option<Hold> {

@@ -160,6 +160,7 @@ fn judge_verb(site: &Site<'_>, git: &Git) -> Findings {
         "stash" => history::stash(git),
         "branch" => branch::deleted(git),
         "apply" => work_tree::reversed(site, git),
+        "reflog" if git.call.has_any(&["-n", "--dry-run"]) => None,
         "reflog"
             if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) =>
         {

@@ -3,14 +3,18 @@
 //! Writing new content into a file of the workspace is everyday work and passes, also when the file is dirty. Emptying
 //! a file with uncommitted changes does not, nor does overwriting git's own files, files outside, or a device.
 
+mod in_place;
+
 use super::delete::targets::{self, Manner};
+use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place, Redirection};
 use crate::line::field::Field;
 use crate::losses;
 use crate::site::Site;
-use crate::world::{Last, Spot, Zone};
-use std::path::Path;
+use crate::world::{Last, Spot, World, Zone};
+use std::path::{Path, PathBuf};
+use tripwire_core::limits::LOST_FILES_HELD;
 use tripwire_shell::RedirectKind;
 
 /// How a file is written.
@@ -40,7 +44,7 @@ fn emptied_by(call: &Call) -> Writing {
     let nothing = match call.name().as_str() {
         ":" | "true" => true,
         "cat" => words == ["/dev/null"],
-        "echo" => words.is_empty() || words == ["-n"] || words == ["-n", ""],
+        "echo" => words.iter().all(|word| word.is_empty() || word == "-n"),
         "printf" => words == [""],
         _ => false,
     };
@@ -49,10 +53,21 @@ fn emptied_by(call: &Call) -> Writing {
 
 /// Judges one written file.
 fn written(site: &Site<'_>, target: &Field, writing: Writing, place: Place) -> Option<Hold> {
-    if place != Place::Here || target.unknown().is_some() {
+    if place == Place::Remote {
+        return elsewhere(site, target, writing);
+    }
+    if place != Place::Here {
         return None;
     }
     let cwd = site.state.cwd();
+    if writing == Writing::Emptied
+        && let Some(hold) = emptied(site, target)
+    {
+        return Some(hold);
+    }
+    if target.unknown().is_some() {
+        return None;
+    }
     let spots = site.world.spots(target, cwd);
     if writing == Writing::Emptied && spots.len() > 1 {
         // A pattern that empties many files hits what a pattern of `rm` hits.
@@ -69,6 +84,54 @@ fn written(site: &Site<'_>, target: &Field, writing: Writing, place: Place) -> O
         }
         Spot::Contents(_) | Spot::Unknown(..) => None,
     })
+}
+
+/// A file of another machine: a device, or a log that is emptied.
+fn elsewhere(site: &Site<'_>, target: &Field, writing: Writing) -> Option<Hold> {
+    let name = target.known().filter(|name| name.starts_with('/'))?;
+    let path = Path::new(&name);
+    if site.world.is_device(path) {
+        return Some(Hold::plain(GuardRule::Disk, &format!("it writes over the device `{name}` of another machine")));
+    }
+    let emptied = writing == Writing::Emptied && World::belongs_to_system(path) && !path.starts_with("/dev");
+    emptied.then(|| Hold::plain(GuardRule::Overwrite, &format!("it empties `{name}` on another machine")))
+}
+
+/// Files of the workspace that are emptied: what git does not know is lost as if it were deleted, and counts together
+/// with that. A name of which a part is unknown is one file, unless it comes again and again.
+fn emptied(site: &Site<'_>, target: &Field) -> Option<Hold> {
+    let cwd = site.state.cwd();
+    let partly = target.is_partly_unknown();
+    if partly && !site.world.repeats() {
+        return None;
+    }
+    let mut files = Vec::new();
+    for spot in site.world.spots(target, cwd).into_iter().chain(site.world.alike(target, cwd)) {
+        match spot {
+            Spot::Path(path) => files.push(site.world.real(&path, Last::Followed)),
+            Spot::Contents(folder) => {
+                files.extend(folder.read_dir().into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())));
+            }
+            Spot::Unknown(..) => {}
+        }
+    }
+    let mut lost = Effect::default();
+    let mut unknown = Vec::new();
+    let full = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    // A search names the folder that it looks through, and means the files in it.
+    let searched = |path: &Path| site.world.repeats() && path.is_dir();
+    let own = |path: &PathBuf| {
+        (full(path) || searched(path)) && !site.state.is_made(path) && site.world.zone(path) == Zone::Inside
+    };
+    for path in files.into_iter().filter(own) {
+        let losses = losses::losses(site.world, &path);
+        lost.targets.extend(losses.effect.targets);
+        losses.unknown.iter().for_each(|file| lost.untracked.add(file));
+        unknown.extend(losses.unknown);
+    }
+    let held = !unknown.is_empty() && site.world.sweep(&unknown) >= LOST_FILES_HELD;
+    let reason = "it empties files that git does not know, which cannot be restored".to_owned();
+    held.then(|| Hold::with(GuardRule::Overwrite, reason, lost))
 }
 
 /// The names of a process's own open files. What they lead to for the judge is not what they lead to for the command,
@@ -103,8 +166,11 @@ fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Option<Hold> {
             if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
         {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
-            let effect = crate::effect::Effect { targets: vec![losses::count(site.world, path)], ..Default::default() };
+            let effect = Effect { targets: vec![losses::count(site.world, path)], ..Effect::default() };
             Some(Hold::with(GuardRule::Overwrite, reason, effect))
+        }
+        Zone::System if writing == Writing::Emptied && path.starts_with("/var/log") => {
+            Some(Hold::plain(GuardRule::Overwrite, &format!("it empties the log `{shown}`")))
         }
         Zone::Inside if writing == Writing::Emptied && full => {
             let lost = losses::losses(site.world, path);
@@ -143,7 +209,16 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     match call.name().as_str() {
         "tee" => {
             let appended = call.has_short(&['a']) || call.has_any(&["--append"]);
-            each(call.operands(), if appended { Writing::Appended } else { Writing::Replaced })
+            let nothing = call.stdin.text() == Some("");
+            let writing = match (appended, nothing) {
+                (true, _) => Writing::Appended,
+                (false, true) => Writing::Emptied,
+                (false, false) => Writing::Replaced,
+            };
+            each(call.operands(), writing)
+        }
+        "sed" | "gsed" | "perl" | "gawk" | "awk" | "ex" | "vim" | "nvim" | "vi" => {
+            in_place::emptied(call).iter().find_map(|field| written(site, field, Writing::Emptied, call.place))
         }
         "truncate" => {
             let size = call.option(&["-s", "--size"]);
@@ -177,7 +252,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         "ln" if call.has_short(&['f']) || call.has_any(&["--force"]) => link(site, call),
         "dd" => {
             let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
-            let nothing = call.words().iter().any(|word| word == "if=/dev/null");
+            let nothing = call.words().iter().any(|word| matches!(word.as_str(), "if=/dev/null" | "if=/dev/zero"));
             let writing = if nothing { Writing::Emptied } else { Writing::Replaced };
             written(site, &target.without_prefix("of=".len()), writing, call.place)
         }

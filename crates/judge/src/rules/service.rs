@@ -5,7 +5,7 @@ use crate::line::call::Call;
 
 /// Judges a call of a service's client.
 pub(super) fn judge(call: &Call) -> Option<Hold> {
-    if call.has_any(&["--dry-run", "--dryrun", "--help", "-help", "--what-if", "-h", "--version"]) {
+    if call.is_dry_run() || call.asks_for_help() {
         return None;
     }
     let words = call.words();
@@ -16,6 +16,16 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
     let says = |wanted: &[&str]| plain.iter().any(|word| wanted.contains(word));
     let reason = match call.name().as_str() {
         "kubectl" | "oc" if says(&["delete"]) => cluster(call, &plain)?,
+        "kubectl" | "oc" if says(&["replace"]) && call.has_any(&["--force"]) => {
+            "it deletes and makes anew what a file describes"
+        }
+        "kubectl" | "oc" if says(&["apply"]) && call.has_any(&["--prune"]) => {
+            "it deletes what a folder no longer describes"
+        }
+        "kustomize" | "kapp" | "skaffold" | "tilt" if says(&["delete", "down"]) => {
+            "it deletes what a project describes from a cluster"
+        }
+        "helmfile" | "helmsman" if says(&["destroy"]) => "it removes releases from a cluster",
         "helm" if says(&["uninstall", "delete"]) => "it removes a release from a cluster",
         "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "cdktf" => infrastructure(call, &plain)?,
         "serverless" | "sls" | "sam" if says(&["remove", "delete"]) => "it removes a deployed stack",
@@ -23,14 +33,12 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "docker-compose" if says(&["down", "rm"]) && (call.has_short(&['v']) || call.has_any(&["--volumes"])) => {
             VOLUMES
         }
-        "aws" => amazon(call, &plain)?,
+        "aws" => amazon(&plain)?,
         "gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci"
             if says(&["delete", "destroy", "purge"]) =>
         {
             "it deletes something in the cloud"
         }
-        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => BUCKET,
-        "rclone" if says(&["purge", "delete", "sync"]) => "it deletes files at a remote store",
         "gh" | "glab" => forge(call, &plain)?,
         "heroku"
             if plain
@@ -53,10 +61,6 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "vault" if says(&["disable"]) && says(&["secrets", "auth"]) => "it deletes secrets of a vault",
         "bq" if says(&["rm"]) => "it deletes tables or a data set",
         "turso" if says(&["destroy"]) => "it destroys a database",
-        "s3cmd" if says(&["rb"]) || (says(&["del", "rm"]) && call.has_any(&["--recursive", "-r"])) => BUCKET,
-        "mc" if says(&["rb"]) || (says(&["rm"]) && (call.has_any(&["--recursive"]) || call.has_short(&['r']))) => {
-            BUCKET
-        }
         "eksctl" | "kops" | "k3d" if says(&["delete"]) && says(&["cluster", "nodegroup", "fargateprofile"]) => {
             "it deletes a cluster"
         }
@@ -70,7 +74,6 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
     Some(Hold::plain(GuardRule::Service, reason))
 }
 
-const BUCKET: &str = "it deletes a bucket or everything in it";
 const VOLUMES: &str = "it deletes volumes with the data in them";
 
 fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
@@ -98,12 +101,23 @@ fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
     ];
     let named = plain.iter().flat_map(|word| word.split([',', '/'])).any(|word| kinds.contains(&word));
     let all = call.has_any(&["--all", "-A", "--all-namespaces"]) || plain.contains(&"all");
-    (named || all).then_some("it deletes a namespace, volumes or everything of a kind in a cluster")
+    let described = call.has_any(&["-f", "--filename", "-k", "--kustomize", "-R"])
+        || call.words().iter().any(|word| word.starts_with("-f") || word.starts_with("-k"));
+    let reason = "it deletes a namespace, volumes, everything of a kind or all that a file describes from a cluster";
+    (named || all || described).then_some(reason)
 }
 
 fn infrastructure(call: &Call, plain: &[&str]) -> Option<&'static str> {
     let destroys = plain.contains(&"destroy") || (plain.contains(&"apply") && call.has_any(&["-destroy", "--destroy"]));
     let plans = plain.contains(&"plan") || plain.contains(&"preview");
+    let forgets = match plain {
+        ["state", "rm" | "push", ..] | ["workspace", "delete", ..] => true,
+        ["state", "delete", ..] | ["stack", "rm" | "remove", ..] => true,
+        _ => plain.windows(2).any(|pair| pair == ["state", "rm"]),
+    };
+    if forgets {
+        return Some("it deletes what is known of the infrastructure, which nobody can put back");
+    }
     (destroys && !plans).then_some("it destroys the infrastructure that a project describes")
 }
 
@@ -120,12 +134,9 @@ fn containers(call: &Call, plain: &[&str]) -> Option<&'static str> {
     lost.then_some(VOLUMES)
 }
 
-fn amazon(call: &Call, plain: &[&str]) -> Option<&'static str> {
+fn amazon(plain: &[&str]) -> Option<&'static str> {
     let deletes = |verb: &&str| ["delete-", "terminate-", "purge-"].iter().any(|start| verb.starts_with(start));
     let lost = plain.windows(2).any(|pair| match pair {
-        ["s3", "rm"] => call.has_any(&["--recursive"]),
-        ["s3", "rb"] => true,
-        ["s3", "sync"] => call.has_any(&["--delete"]),
         [_, verb] => deletes(verb),
         _ => false,
     });

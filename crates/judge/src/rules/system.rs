@@ -1,10 +1,13 @@
 //! The machine itself: its power, its users, all its processes, its firewall, its schedule.
 
 use crate::hold::{GuardRule, Hold};
-use crate::line::call::{Call, Place};
+use crate::line::call::{Call, Place, rest_of};
+use crate::line::stream::Stream;
+use crate::site::Site;
+use crate::world::Schedule;
 
 /// Judges a call that may end the machine or what others run on it.
-pub(super) fn judge(call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     if matches!(call.place, Place::Container | Place::Mounted) || call.has_any(&["--help", "--version"]) {
         return None;
     }
@@ -29,10 +32,42 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "iptables" | "ip6tables" if says(&["-F", "--flush", "-X"]) => "it empties the firewall",
         "nft" if says(&["flush"]) => "it empties the firewall",
         "ufw" if says(&["reset"]) => "it empties the firewall",
-        "crontab" if call.has_short(&['r']) => "it deletes the whole schedule of a user",
+        "crontab" => return schedule(site, call),
+        "atrm" => "it deletes jobs of the schedule",
+        "journalctl" if words.iter().any(|word| word.starts_with("--vacuum")) => {
+            "it deletes records of the system's journal"
+        }
+        "dmesg" if call.has_short(&['C', 'c']) || says(&["--clear", "--read-clear"]) => {
+            "it deletes the kernel's messages"
+        }
+        "auditctl" if call.has_short(&['D']) => "it deletes the rules of the audit",
+        "ausearch" | "aureport" => return None,
+        "wevtutil" if says(&["cl", "clear-log"]) => "it deletes a log of the system",
+        "log" if first == "erase" => "it deletes the system's log",
+        "pm2" if first == "flush" => "it deletes the logs of the programs that it runs",
+        "history" if call.has_short(&['c']) && call.has_short(&['w']) => "it deletes the history of the shell",
         _ => return None,
     };
     Some(Hold::plain(GuardRule::System, reason))
+}
+
+/// `crontab`: deleting the schedule, or replacing it by one that is not made from it.
+fn schedule(site: &Site<'_>, call: &Call) -> Option<Hold> {
+    let held = |reason: &str| Some(Hold::plain(GuardRule::System, reason));
+    if call.has_short(&['l']) {
+        site.world.note_schedule_read();
+        return None;
+    }
+    if call.has_short(&['r']) {
+        return held("it deletes the whole schedule of a user");
+    }
+    if call.has_short(&['e', 'T', 'V', 'h', 'n', 'c']) || site.world.schedule() == Schedule::Read {
+        return None;
+    }
+    // Without a file it waits for one at the terminal.
+    let (_, files) = rest_of(call.args.get(1..).unwrap_or_default(), &["-u"], 0);
+    let reads = files.is_empty() && call.stdin == Stream::Closed;
+    if reads { None } else { held("it replaces the whole schedule of a user") }
 }
 
 /// `kill -9 -1` in its forms: the last word is a process group, not a signal.

@@ -1,4 +1,4 @@
-//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl` and `shell_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl`, `shell_lines.jsonl` and `pairs.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
 //!
 //! `readings.txt` holds what was read behind each of them: the rule, the commands that would run, and what would be lost. A
 //! change of it is written with `TRIPWIRE_BLESS=1 cargo test --workspace --test it the_readings_are_those_of_the_tables`,
@@ -32,6 +32,7 @@ pub(crate) fn table() -> Vec<Line> {
         include_str!("more.jsonl"),
         include_str!("git_lines.jsonl"),
         include_str!("shell_lines.jsonl"),
+        include_str!("pairs.jsonl"),
     ];
     files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -102,9 +103,10 @@ fn shown(situation: &Situation, reading: &Reading) -> String {
     if *extent == Extent::Cut {
         parts.push("cut".to_owned());
     }
-    for CommandReading { words, push } in commands {
+    for CommandReading { words, push, hosts, .. } in commands.iter().filter(|command| command.words != ["<"]) {
         let push = push.as_ref().map(|push| format!(" [{} {:?}]", push.remote, push.reaches)).unwrap_or_default();
-        parts.push(format!("{}{push}", words.join(" ")));
+        let hosts: String = hosts.iter().map(|host| format!(" (to {host})")).collect();
+        parts.push(format!("{}{push}{hosts}", words.join(" ")));
     }
     if verdict.effect.is_none() && verdict.rule.is_some() && rule != "delete-elsewhere" {
         parts.push(format!("because {}", without_figures(&verdict.reason, &folder)));
@@ -183,6 +185,11 @@ fn floor_1_lines_in_other_states() {
 #[test]
 fn floor_1_lines_in_states_that_are_easily_forgotten() {
     check(&["unborn", "nested", "detached", "rebase", "fork", "lonely"]);
+}
+
+#[test]
+fn floor_1_lines_with_names_that_are_partly_known() {
+    check(&["heap"]);
 }
 
 #[test]

@@ -86,3 +86,29 @@ fn a_line_that_is_too_complex_is_not_read_to_its_end() {
         assert_eq!((reading.extent, reading.commands.len()), (extent, 8_192), "{count}");
     }
 }
+
+#[test]
+fn perm_1_a_reading_names_the_hosts_and_the_files_of_a_command() {
+    let here = Situation::new("clean");
+    let hosts = |line: &str| -> Vec<String> {
+        here.judge().read(line).commands.into_iter().flat_map(|command| command.hosts).collect()
+    };
+    assert_eq!(hosts("curl -s https://Api.Example.com:8443/x"), ["api.example.com"]);
+    assert_eq!(hosts("sudo ssh -p 22 me@box.example.com uptime"), ["box.example.com"]);
+    assert_eq!(hosts("scp a.txt me@box:/tmp && rsync -a src other:dst"), ["box", "other"]);
+    assert_eq!(hosts("git clone git@github.com:me/x.git"), ["github.com"]);
+    assert_eq!(hosts("h=a.example.com; wget http://$h/x"), ["a.example.com"]);
+    assert!(hosts("echo https-free text; ls src; cat README.md").is_empty());
+    let paths = |line: &str| -> Vec<String> {
+        let root = here.path("ws");
+        let shown = |path: std::path::PathBuf| path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        here.judge().read(line).commands.into_iter().flat_map(|command| command.paths).map(shown).collect()
+    };
+    assert_eq!(paths("cat README.md"), ["README.md"]);
+    assert_eq!(paths("cd src && cat lib.rs ../.env"), ["src/lib.rs", ".env"]);
+    assert_eq!(paths("wc -l < README.md"), ["README.md"]);
+    assert_eq!(paths("bash -c 'head new/file'"), ["new/file"]);
+    assert_eq!(paths("tool --config=src/lib.rs -x"), ["src/lib.rs"]);
+    assert_eq!(paths("x=$(< .env)"), [".env"]);
+    assert!(paths("echo README.md; printf src/lib.rs; grep -r word; git commit -m README").is_empty());
+}

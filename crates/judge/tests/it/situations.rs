@@ -81,6 +81,7 @@ impl Situation {
                 }
             }
             "modules" => here.modules(),
+            "heap" => here.heap(),
             other => panic!("no state `{other}`"),
         }
     }
@@ -117,6 +118,25 @@ impl Situation {
             let marked = fs::read_to_string(self.path("ws/src/lib.rs")).unwrap();
             self.write("ws/src/lib.rs", &marked.replace("fn ours() {}", "fn both() {}"));
         }
+    }
+
+    /// Folders and files that git does not know and whose names are counted, beside ones that it does.
+    fn heap(&self) {
+        for file in ["mod1/a.rs", "mod2/b.rs", "-rf", "keep1.txt", "keep2.txt", "keep3.txt"] {
+            self.write(&format!("ws/{file}"), "tracked\n");
+        }
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "heap"]);
+        for number in 1..4 {
+            self.write(&format!("ws/part{number}/work.txt"), "w\n");
+            self.write(&format!("ws/out-2024-0{number}-01/log.md"), "l\n");
+        }
+        for number in 1..7 {
+            self.write(&format!("ws/d/f{number}"), "f\n");
+        }
+        self.write("ws/7/a.md", "a\n");
+        self.write("ws/n", "1\n");
+        self.write("ws/names", "f1\nf2\nf3\nf4\n");
     }
 
     /// A submodule with a change and a file that nothing else holds.
@@ -196,7 +216,7 @@ impl Situation {
             user: Some("me".to_owned()),
             temporary: vec!["/tmp".into(), "/var/tmp".into(), std::env::temp_dir()],
             protected: Facts::here(self.path("ws"), self.path("ws"), &Policy::default()).protected,
-            began: None,
+            ..Facts::default()
         }
     }
 

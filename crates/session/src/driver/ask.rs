@@ -6,7 +6,7 @@ use super::sign::Signing;
 use crate::body::Frozen;
 use crate::execution::{self, SpentPermit};
 use tripwire_authority::identity::critical;
-use tripwire_authority::{Need, Surroundings, Who, needs};
+use tripwire_authority::{CommandRuling, Need, Surroundings, Who, command_needs, contexts, needs};
 use tripwire_core::chain::event::Action;
 use tripwire_core::input::{Authority, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
@@ -47,8 +47,32 @@ impl<S: Storage> Driver<S> {
     ) -> Authority {
         let root = at.root.to_string_lossy();
         let call = RawCall { workspace_root: call.workspace_root.or(Some(&root)), ..*call };
-        let needs = needs(call.tool, &nature(&call), self.policy(), at);
-        self.authority_of(who, &needs, critical::operation(call.tool, reading, self.policy()))
+        let nature = nature(&call);
+        let own = needs(call.tool, &nature, self.policy(), at);
+        let named = command_needs(reading, &nature, at.root);
+        let read = named.iter().filter(|need| need.permission == Permission::Read).cloned();
+        let needs: Vec<Need> = read.chain(own).collect();
+        let mut authority = self.authority_of(who, &needs, critical::operation(call.tool, reading, self.policy()));
+        if let CommandRuling::Forbidden(permission) = self.ruling(who, &call, reading, at) {
+            (authority.grant, authority.permission) = (Grant::Denied, permission);
+        }
+        authority
+    }
+
+    /// What the policies about command lines say to a call: whether it is forbidden, or a person is to be asked.
+    #[must_use]
+    pub fn ruling(
+        &self,
+        who: Who<'_>,
+        call: &RawCall<'_>,
+        reading: &CallReading,
+        at: Surroundings<'_>,
+    ) -> CommandRuling {
+        let Some(permissions) = &self.state.frozen.permissions else { return CommandRuling::Silent };
+        let nature = nature(call);
+        let own = needs(call.tool, &nature, self.policy(), at);
+        let needs: Vec<Need> = own.into_iter().chain(command_needs(reading, &nature, at.root)).collect();
+        permissions.ruling(who, &needs, &contexts(reading, &nature, at.root))
     }
 
     /// Asks for the right to do something that is no tool call: a memory, a confined command. It is journaled whatever

@@ -98,7 +98,7 @@ fn resource(permission: Permission, action: &Action) -> String {
     let target = action.target.as_ref().map(Label::as_str);
     match permission {
         Permission::CanExecuteTasks => action.tool.as_str().to_owned(),
-        Permission::CanEditSource | Permission::Write | Permission::ContinueAfterConvergence => {
+        Permission::CanEditSource | Permission::Write | Permission::Read | Permission::ContinueAfterConvergence => {
             target.unwrap_or(".").to_owned()
         }
         // A memory without a name is treated as a private one.

@@ -50,6 +50,12 @@ const ROWS: &[Row] = &[
     row(Permission::Write, "sandbox", "developer", "reviewer", |place, role| {
         confined(place, role, &[], "echo x > made")
     }),
+    row(Permission::Read, "hook", "developer", "hermit", |place, role| {
+        hook(place, role, "Read", json!({"file_path": "secrets/key"}))
+    }),
+    row(Permission::Read, "hook", "developer", "hermit", |place, role| {
+        hook(place, role, "Bash", json!({"command": "cd secrets; sudo cat ./key"}))
+    }),
     row(Permission::Reach, "sandbox", "developer", "hermit", |place, role| {
         confined(place, role, &["--allow-host", "example.com"], "true")
     }),
@@ -65,12 +71,13 @@ const fn row(
     Row { permission, door, granted, denied, try_it }
 }
 
-/// A place with one more role, which may run tools and reach nothing.
+/// A place with one more role, which may run tools, reach nothing and read no secrets.
 fn place() -> Place {
     let place = Place::new();
     place.manifest("roles:\n  hermit: [can_execute_tasks, can_edit_source]\n");
     let policies = format!(
-        "{}\nforbid (principal in Role::\"hermit\", action == Action::\"reach\", resource);\n",
+        "{}\nforbid (principal in Role::\"hermit\", action == Action::\"reach\", resource);\n\
+         forbid (principal in Role::\"hermit\", action == Action::\"read\", resource in Path::\"secrets\");\n",
         tripwire_authority::DEFAULT_POLICIES
     );
     fs::write(place.geometry("policy.cedar"), policies).unwrap();

@@ -209,8 +209,10 @@ fn loop_6_the_same_work_is_answered_alike_under_every_client() {
         let [claude, codex, gemini] = CLIENTS.map(|client| told(&client, &script));
         assert_eq!(claude, codex, "{name}: Claude Code and Codex");
         assert_eq!(claude, gemini, "{name}: Claude Code and Gemini CLI");
-        let loops = name.ends_with("repeated") || name.ends_with("by turns");
-        assert_eq!(claude.iter().any(|(_, what)| *what == "refused"), loops, "{name}: {claude:?}");
+        let refused = claude.iter().any(|(_, what)| *what == "refused");
+        assert!(refused || !(name.ends_with("repeated") || name.ends_with("by turns")), "{name}: {claude:?}");
+        let healthy = ["pages of a file", "a poll that moves", "different work"];
+        assert!(claude.is_empty() || !healthy.contains(&name), "{name}: {claude:?}");
         // Nobody is stopped in a loop without having been told of it.
         let refused = claude.iter().position(|(_, what)| *what == "refused");
         assert!(refused != Some(0), "{name}: {claude:?}");

@@ -34,7 +34,7 @@ fn loop_2_words_name_the_trace_the_event_and_the_rule() {
     let ran = run(&["scan", "--traces", "-"], two_traces().as_bytes());
     let text = ran.done();
     assert!(text.starts_with("stuck: stopped at event 3 of 6 [LOOP-1.exact]\n"), "{text}");
-    assert!(text.contains("2 traces: ") && text.trim_end().ends_with("1 stopped"), "{text}");
+    assert!(text.contains("2 traces: ") && text.trim_end().ends_with("1 stopped, 0 throttled"), "{text}");
 }
 
 #[test]

@@ -311,6 +311,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::TermSteps
         | Rule::ContextTiers
         | Rule::ContextSpiral
+        | Rule::Publish
         | Rule::EngineFallback
         | Rule::Control
         | Rule::Permission

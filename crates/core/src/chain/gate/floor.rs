@@ -5,12 +5,12 @@
 //! held, and it ends with its first use or after 24 hours.
 
 use crate::enforcement::{EnforcementError, FloorHeldError};
-use crate::input::{ActOrigin, FloorFact};
+use crate::input::{ActOrigin, FloorFact, FloorWeight};
 use crate::label::Label;
-use crate::limits::ALLOWANCE_MS;
+use crate::limits::{ALLOWANCE_MS, LOST_FILES_HELD};
 use crate::record::chain::Digest;
 use crate::ring::Ring;
-use crate::units::RunMillis;
+use crate::units::{Count, RunMillis};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ const REMEMBERED: usize = 8;
 pub(crate) struct Floor {
     held: Ring<Held, REMEMBERED>,
     allowed: Ring<Allowance, REMEMBERED>,
+    /// Files that git does not know which calls of the session were permitted to lose.
+    lost: Count,
 }
 
 /// A command that waits for a person.
@@ -62,6 +64,17 @@ impl Allowed {
 }
 
 impl Floor {
+    /// Whether a fact is one to hold: a few files that git does not know are not, until the session has lost too many.
+    pub(crate) fn weighs(&self, fact: &FloorFact) -> bool {
+        match fact.weight {
+            FloorWeight::Destroys | FloorWeight::Publishes | FloorWeight::Asks => true,
+            FloorWeight::Loses(files) => {
+                let lost = self.lost.get().saturating_add(files.get());
+                usize::try_from(lost).is_ok_and(|lost| lost >= LOST_FILES_HELD)
+            }
+        }
+    }
+
     /// Whether this very command waits already: a person was told of it.
     pub(crate) fn waits(&self, fact: &FloorFact) -> bool {
         self.held.newest_first().any(|held| held.digest == fact.digest && held.code == fact.code)
@@ -77,7 +90,7 @@ impl Floor {
         if !self.waits(fact) {
             self.held.push(Held { code: fact.code.clone(), digest: fact.digest });
         }
-        let FloorFact { code, digest: _, reason, rule } = fact.clone();
+        let FloorFact { code, digest: _, reason, rule, weight: _ } = fact.clone();
         Err(EnforcementError::FloorHeld(FloorHeldError { code, reason, rule }))
     }
 
@@ -93,8 +106,14 @@ impl Floor {
         Allowed::Once
     }
 
-    /// A permit was issued: the allowance is used up, and the command waits no longer.
+    /// A permit was issued: the allowance is used up, and the command waits no longer. What it may lose counts, from zero
+    /// on where a person looked.
     pub(crate) fn spend(&mut self, fact: &FloorFact) {
+        if let FloorWeight::Loses(files) = fact.weight {
+            let looked = self.allowed.newest_first().any(|allowance| allowance.digest == fact.digest);
+            let lost = self.lost.get().saturating_add(files.get());
+            self.lost = if looked { Count::new(0) } else { Count::new(lost) };
+        }
         self.allowed.retain(|allowance| allowance.digest != fact.digest);
         self.held.retain(|held| held.digest != fact.digest);
     }
@@ -115,7 +134,30 @@ mod tests {
             digest: Digest::of(command),
             reason: Label::cut("it deletes a home"),
             rule: Label::cut("delete-home"),
+            weight: FloorWeight::Destroys,
         }
+    }
+
+    #[test]
+    fn floor_1_few_lost_files_pass_and_are_counted_over_the_session() {
+        let mut floor = Floor::default();
+        let at = RunMillis::new(5);
+        let loses = |command: &[u8], files: u32| FloorFact {
+            weight: FloorWeight::Loses(Count::new(files)),
+            ..fact(command, "AAAA-AA")
+        };
+        for command in [b"rm a".as_slice(), b"rm b"] {
+            assert!(!floor.weighs(&loses(command, 1)), "two files are everyday work");
+            floor.spend(&loses(command, 1));
+        }
+        let third = loses(b"rm c", 1);
+        assert!(floor.weighs(&third) && floor.check(&third, at).is_err());
+        assert!(floor.weighs(&third), "what was not permitted does not count");
+        assert_eq!(floor.allow(&third.code, at, None), Allowed::Once);
+        assert!(floor.check(&third, at).is_ok());
+        floor.spend(&third);
+        assert!(!floor.weighs(&loses(b"rm d", 2)), "a person looked: it is counted anew");
+        assert!(floor.weighs(&loses(b"rm d e f", 3)), "three at once are held in any case");
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub(crate) fn rule(authority: Option<&Authority>) -> Rule {
             | Permission::CanAccessPrivateMemories
             | Permission::CanWriteMemories
             | Permission::ContinueAfterConvergence
-            | Permission::Reach,
+            | Permission::Reach
+            | Permission::Read,
         )
         | None => Rule::Permission,
     }

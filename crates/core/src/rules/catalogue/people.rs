@@ -79,14 +79,29 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Destructive commands wait for a person",
         what: "A shell command that would destroy what cannot be restored, outside of what the run itself may lose, waits \
                for a person: deleting a home, the system, a repository's history or work that no commit holds; rewriting a \
-               protected branch; throwing away uncommitted changes; disks, databases, services; code from the network. \
+               protected branch; throwing away uncommitted changes; disks, databases, services, logs; code from the network. \
+               A name of which a part is unknown counts for all that it may mean; one or two files that git does not know \
+               may go, three are held, together, one by one, or over a session. \
                The line is judged as parsed and against the real workspace, so the same command may pass in one state \
-               and be held in another. It binds in observe mode too. It is no evidence of a loop.",
+               and be held in another. It binds in observe mode too, and is no evidence of a loop.",
         threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours.",
         settings: &[],
         source: "SPEC §12; the users' third and sixth needs.",
         fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`.",
         quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`.",
+    },
+    RuleEntry {
+        id: "FLOOR-2",
+        title: "Publishing waits for a person",
+        what: "What others have fetched cannot be taken back. A command that publishes a package, an image or a release, or \
+               that sends mail or a post, waits for a person while decisions bind; in observe mode it is noted. A dry run, \
+               a package that is only built, a registry on this machine or in a private network, a host that \
+               `judge.publish_hosts` lists, a draft and a plain `git push` pass.",
+        threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours.",
+        settings: &["judge.publish", "judge.publish_hosts"],
+        source: "SPEC §12; the users' third need.",
+        fires: "`npm publish`, also as `sudo bash -c 'npm publish'`.",
+        quiet: "`npm publish --dry-run`, `npm pack`, `docker push localhost:5000/app`.",
     },
     RuleEntry {
         id: "REVIEW-1",

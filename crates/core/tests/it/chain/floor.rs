@@ -4,11 +4,12 @@ use super::fixture::{ChainFixture, action, kinds, request};
 use tripwire_core::decision::FindingKind;
 use tripwire_core::effect::Effect;
 use tripwire_core::enforcement::EnforcementError;
-use tripwire_core::input::{FloorFact, HumanAct, Mode, Request, What};
+use tripwire_core::input::{FloorFact, FloorWeight, HumanAct, Mode, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::limits::ALLOWANCE_MS;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::rules::Rule;
+use tripwire_core::units::Count;
 
 fn fact(command: &str) -> FloorFact {
     FloorFact {
@@ -16,6 +17,7 @@ fn fact(command: &str) -> FloorFact {
         digest: Digest::of(command.as_bytes()),
         reason: Label::cut("it deletes a home"),
         rule: Label::cut("delete-home"),
+        weight: FloorWeight::Destroys,
     }
 }
 
@@ -94,4 +96,51 @@ fn floor_1_asking_again_and_again_is_no_loop() {
         assert_eq!(held.effects.is_empty(), n > 0, "a person is told once");
     }
     assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
+}
+
+fn weighing(command: &str, weight: FloorWeight) -> What {
+    let floor = FloorFact { weight, ..fact(command) };
+    What::Request(Request { floor: Some(floor), ..request(action("Bash(x)", command)) })
+}
+
+#[test]
+fn floor_2_publishing_is_held_while_armed_and_noted_in_observe() {
+    let mut fixture = ChainFixture::balanced();
+    let held = fixture.step(weighing("npm publish", FloorWeight::Publishes));
+    assert!(held.permit.is_none() && held.decision.safety.rule == Rule::Publish);
+    assert!(held.decision.safety.reason.to_string().contains("tripwire allow --once K7Q2-9F"));
+    fixture.human(allow());
+    assert!(fixture.step(weighing("npm publish", FloorWeight::Publishes)).permit.is_some(), "once");
+    fixture.human(HumanAct::SetMode(Mode::Observe));
+    let noted = fixture.step(weighing("npm publish", FloorWeight::Publishes));
+    assert!(noted.permit.is_some());
+    assert_eq!(kinds(&noted.decision), [FindingKind::PermissionDenied]);
+    assert!(noted.decision.effects.is_empty(), "nobody has to do anything");
+}
+
+#[test]
+fn perm_1_what_a_policy_wants_asked_is_held_while_armed() {
+    let mut fixture = ChainFixture::balanced();
+    let held = fixture.step(weighing("terraform apply", FloorWeight::Asks));
+    assert!(held.permit.is_none() && held.decision.safety.rule == Rule::Permission);
+    assert!(matches!(held.decision.safety.error, Some(EnforcementError::FloorHeld(_))));
+    fixture.human(allow());
+    assert!(fixture.step(weighing("terraform apply", FloorWeight::Asks)).permit.is_some());
+    fixture.human(HumanAct::SetMode(Mode::Observe));
+    assert!(fixture.step(weighing("terraform apply", FloorWeight::Asks)).permit.is_some());
+}
+
+#[test]
+fn floor_1_lost_files_are_counted_over_the_session_in_every_mode() {
+    for mode in [Mode::Armed, Mode::Observe] {
+        let mut fixture = ChainFixture::balanced();
+        fixture.human(HumanAct::SetMode(mode));
+        let one = |name: &str| weighing(name, FloorWeight::Loses(Count::new(1)));
+        assert!(fixture.step(one("rm a")).permit.is_some());
+        assert!(fixture.step(one("rm b")).permit.is_some());
+        let third = fixture.step(one("rm c"));
+        assert!(third.permit.is_none() && third.decision.safety.rule == Rule::Floor);
+        assert!(fixture.step(one("rm d")).permit.is_none());
+        fixture.human(allow());
+    }
 }

@@ -6,8 +6,8 @@ use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, O
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
     AdvisorReply, AgentStart, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, DriftMeaning,
-    EngineSwitched, Fault, FloorFact, Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift, Report,
-    Request, ReviewVerdict, Verdict, What,
+    EngineSwitched, Fault, FloorFact, FloorWeight, Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift,
+    Report, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Choice, Policy, Profile};
@@ -223,6 +223,12 @@ impl Generator {
                 digest: me.digest(),
                 reason: Label::cut("it deletes a home"),
                 rule: Label::cut("delete-home"),
+                weight: me.one_of(&[
+                    FloorWeight::Destroys,
+                    FloorWeight::Publishes,
+                    FloorWeight::Asks,
+                    FloorWeight::Loses(Count::new(1)),
+                ]),
             }),
             proposal: self.maybe(10, |me| me.digest()),
             reserve_micro_usd: self.maybe(20, |me| MicroUsd::new(me.below(3_000))),

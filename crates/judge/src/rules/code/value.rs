@@ -427,7 +427,7 @@ fn pattern(field: &Field) -> Field {
     for atom in &field.atoms {
         match atom {
             Atom::Text(text) => out.push_pattern(text),
-            Atom::Glob(_) | Atom::Unknown(..) => out.atoms.push(atom.clone()),
+            Atom::Glob(_) | Atom::Unknown(..) | Atom::StandIn(_) => out.atoms.push(atom.clone()),
         }
     }
     out

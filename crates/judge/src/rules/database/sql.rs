@@ -69,10 +69,22 @@ fn is_destructive(words: &[String]) -> bool {
             matches!(pair, ["DROP", "TABLE" | "SCHEMA" | "DATABASE"] | ["TRUNCATE", _] | ["EXECUTE", "TRUNCATE"])
         }),
         ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| matches!(pair, ["DROP", what] if !matches!(*what, "CONSTRAINT" | "DEFAULT" | "INDEX" | "KEY" | "NOT" | "FOREIGN" | "PRIMARY" | "IDENTITY"))),
-        ["DELETE", "FROM", rest @ ..] => !rest.contains(&"WHERE") && !rest.is_empty() && !rest.contains(&"USING"),
+        ["DELETE", "FROM", rest @ ..] => {
+            !rest.is_empty() && !rest.contains(&"USING") && (!rest.contains(&"WHERE") || holds_for_all(rest))
+        }
+        ["PURGE", "BINARY" | "MASTER", "LOGS", ..] | ["RESET", "MASTER", ..] => true,
         ["WITH", rest @ ..] => rest.windows(2).any(|pair| pair == ["DELETE", "FROM"]) && !rest.contains(&"WHERE"),
         _ => false,
     }
+}
+
+/// Whether a condition is true for every row: `WHERE 1=1`, `WHERE true`.
+fn holds_for_all(words: &[&str]) -> bool {
+    let condition: String = words.iter().skip_while(|word| **word != "WHERE").skip(1).copied().collect();
+    matches!(
+        condition.as_str(),
+        "1" | "TRUE" | "1=1" | "1<2" | "NOTFALSE" | "2>1" | "0=0" | "TRUE=TRUE" | "1<>0" | "1!=0"
+    )
 }
 
 /// The statements as words in upper case; texts become `''`.
@@ -113,7 +125,7 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
     for statement in &mut statements {
         // `/*!50000 DROP …` begins with the version that it is for.
         if dialect == Dialect::MySql
-            && statement.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+            && statement.first().is_some_and(|word| word == "M" || word.bytes().all(|byte| byte.is_ascii_digit()))
         {
             statement.remove(0);
         }
@@ -167,7 +179,8 @@ fn skipped(rest: &str, escapes: Escapes, dialect: Dialect) -> Option<usize> {
     if rest.starts_with("--") || (rest.starts_with('#') && dialect == Dialect::MySql) {
         return Some(line());
     }
-    if rest.starts_with("/*") && !(dialect == Dialect::MySql && rest.starts_with("/*!")) {
+    let runs = dialect == Dialect::MySql && (rest.starts_with("/*!") || rest.starts_with("/*M!"));
+    if rest.starts_with("/*") && !runs {
         return Some(until(2, "*/"));
     }
     if let Some(quote @ ('\'' | '"')) = rest.chars().next() {

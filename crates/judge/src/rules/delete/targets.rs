@@ -6,20 +6,18 @@ use crate::line::call::Place;
 use crate::line::field::Field;
 use crate::losses::{self, Losses};
 use crate::site::Site;
-use crate::world::{Last, Spot, Zone};
+use crate::world::{Last, Spot, World, Zone};
 use std::path::{Path, PathBuf};
+use tripwire_core::limits::LOST_FILES_HELD;
 
 /// How a deletion goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Folders with everything in them.
+    /// Folders with everything in them, or so that nothing can bring it back.
     Recursive,
     /// Single files.
     Files,
 }
-
-/// Plain `rm` of files that git does not know is everyday work; a pattern that hits this many is not.
-const UNKNOWN_FILES_MAX: usize = 3;
 
 /// Judges a deletion of what these arguments name.
 pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
@@ -41,7 +39,13 @@ pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Fi
         for field in targets {
             let climbs = inside && !field.shown().starts_with(['/', '$']);
             let way = if climbs { Way::FromInside } else { Way::Named };
-            spots.extend(site.world.spots(field, cwd.as_deref()).into_iter().map(|spot| (spot, way)));
+            // One file of an unknown name is one file; again and again it may be each of them.
+            let one = manner == Manner::Files && field.is_partly_unknown() && !site.world.repeats();
+            let way = if one { Way::OneOfMany } else { way };
+            let own = site.world.spots(field, cwd.as_deref());
+            let made = own.iter().any(|spot| matches!(spot, Spot::Path(path) if site.state.is_made(path)));
+            let alike = if one || made { Vec::new() } else { site.world.alike(field, cwd.as_deref()) };
+            spots.extend(own.into_iter().chain(alike).map(|spot| (spot, way)));
         }
         let hold = judge_spots(site, manner, &spots);
         if hold.is_some() {
@@ -59,7 +63,9 @@ fn remote(manner: Manner, targets: &[Field]) -> Option<Hold> {
             .iter()
             .any(|folder| text.strip_prefix(folder).is_some_and(|rest| !rest.is_empty() && rest != "*"))
     };
-    if manner == Manner::Files || targets.iter().all(temporary) {
+    let system = |field: &Field| field.text().starts_with('/') && World::belongs_to_system(Path::new(&field.text()));
+    let hit = |field: &Field| !temporary(field) && (manner == Manner::Recursive || system(field));
+    if !targets.iter().any(hit) {
         return None;
     }
     let shown: Vec<String> = targets.iter().map(Field::shown).collect();
@@ -74,6 +80,8 @@ enum Way {
     FromInside,
     /// By its full name.
     Named,
+    /// One file, of whose name a part is unknown.
+    OneOfMany,
 }
 
 fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option<Hold> {
@@ -107,6 +115,7 @@ fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option
             continue;
         }
         match site.world.zone(path) {
+            Zone::Inside if *way == Way::OneOfMany => {}
             Zone::Inside => add(&mut work, losses::losses(site.world, path)),
             Zone::Temporary if *way == Way::FromInside || owned_elsewhere(site, path) => {
                 return Some(of_zone(site, Zone::Outside, path));
@@ -124,8 +133,8 @@ fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option
             zone @ (Zone::Git | Zone::Guard | Zone::Outside) => return Some(of_zone(site, zone, path)),
         }
     }
-    let swept = site.world.sweep(work.effect.untracked.count);
-    let few = manner == Manner::Files && !whole && swept < UNKNOWN_FILES_MAX;
+    let swept = if manner == Manner::Files { site.world.sweep(&work.unknown) } else { work.unknown.len() };
+    let few = manner == Manner::Files && !whole && swept < LOST_FILES_HELD;
     if few {
         work.effect.untracked = Names::default();
     }
@@ -164,8 +173,9 @@ fn is_passing_lock(path: &Path) -> bool {
 }
 
 fn add(work: &mut Losses, more: Losses) {
-    let Losses { effect, unanswered } = more;
+    let Losses { effect, unknown, unanswered } = more;
     work.effect.targets.extend(effect.targets);
+    work.unknown.extend(unknown);
     for (mine, theirs) in [
         (&mut work.effect.uncommitted, effect.uncommitted),
         (&mut work.effect.untracked, effect.untracked),

@@ -6,8 +6,9 @@
 use super::command::Git;
 use crate::line::field::{Field, fits};
 use crate::line::state::plain;
+use crate::names::Whole;
 use crate::site::Site;
-use crate::world::{Last, Whole};
+use crate::world::Last;
 use std::path::{Path, PathBuf};
 
 /// The paths that a command names.

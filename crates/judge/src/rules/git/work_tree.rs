@@ -105,7 +105,12 @@ pub(super) fn answers(call: &Call, yes: &[char]) -> bool {
     match &call.stdin {
         Stream::Closed => false,
         Stream::Known(text) => text.lines().any(|line| line.trim_start().starts_with(yes)),
-        Stream::Paths(_) | Stream::Changes(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => true,
+        Stream::Name(_)
+        | Stream::Paths(_)
+        | Stream::Changes(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown => true,
     }
 }
 
@@ -216,6 +221,7 @@ pub(super) fn reversed(site: &Site<'_>, git: &Git) -> Option<Hold> {
         Some(
             Stream::Closed
             | Stream::Known(_)
+            | Stream::Name(_)
             | Stream::Paths(_)
             | Stream::Downloaded
             | Stream::Decoded
