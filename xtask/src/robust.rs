@@ -8,13 +8,10 @@ mod change;
 mod sessions;
 
 use change::Change;
-use serde_json::Value;
-use sessions::LabelledTrace;
+use sessions::{Failure, RobustTrace};
 use std::path::Path;
 use tripwire_core::policy::Policy;
 use tripwire_session::formats::traces;
-
-type Failure = Box<dyn std::error::Error>;
 
 /// What a row of the table says about its change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +88,7 @@ fn verdict(change: Change, plain: &Fired, fired: &Fired) -> Verdict {
     if few && fired.false_halts <= plain.false_halts { Verdict::Kept } else { Verdict::Broken }
 }
 
-fn count(set: &[LabelledTrace], change: Change) -> Result<Fired, Failure> {
+fn count(set: &[RobustTrace], change: Change) -> Result<Fired, Failure> {
     let policy = Policy::default();
     let mut fired = Fired::default();
     for (number, labelled) in (0_u64..).zip(set) {
@@ -110,9 +107,4 @@ fn count(set: &[LabelledTrace], change: Change) -> Result<Fired, Failure> {
         }
     }
     Ok(fired)
-}
-
-/// The events of a trace.
-fn events(trace: &mut Value) -> impl Iterator<Item = &mut Value> {
-    trace.get_mut("events").and_then(Value::as_array_mut).into_iter().flatten()
 }

@@ -16,6 +16,9 @@ use tripwire_shell::glob::Glob;
 /// Hosts and files of one command that are kept.
 const NAMED_MAX: usize = 64;
 
+/// Words of one command that are looked at for them.
+const LOOKED_AT_MAX: usize = 256;
+
 /// Options with a value of programs that go to one machine.
 const SHELL_VALUES: [&str; 16] =
     ["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-e", "-m", "-w", "-W", "-P"];
@@ -168,7 +171,7 @@ impl CommandReading {
 
 /// The hosts that a call names: in an address, or as the machine that it goes to.
 fn hosts(name: &str, call: &Call) -> Vec<String> {
-    let operands: Vec<String> = call.operands().iter().map(|field| field.text()).collect();
+    let operands: Vec<String> = call.operands().iter().take(LOOKED_AT_MAX).map(|field| field.text()).collect();
     let fetches = matches!(name, "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch");
     let is_address = |word: &&String| match word.split_once("://") {
         Some((scheme, _)) => !matches!(scheme, "s3" | "gs" | "az" | "file"),
@@ -203,7 +206,7 @@ fn paths(call: &Call, state: &State) -> Vec<PathBuf> {
     if matches!(call.name().as_str(), "echo" | "printf" | ":" | "export" | "cd") || state.cwd().is_none() {
         return Vec::new();
     }
-    let values = call.args.iter().skip(1).filter_map(Field::known);
+    let values = call.args.iter().skip(1).take(LOOKED_AT_MAX).filter_map(Field::known);
     let values = values.map(|word| match word.split_once('=') {
         Some((option, value)) if option.starts_with('-') => value.to_owned(),
         Some(_) | None => word,

@@ -1,6 +1,6 @@
 //! Durations and rates, in the words of many languages: how long it took says nothing about what was done.
 
-use super::volatile::{digits, ends_word, fraction, is_word};
+use super::numerals::{digits, ends_word, fraction, is_word};
 
 /// Units that make a number a duration, alone or behind a space; small letters.
 const UNITS: [&str; 66] = [

@@ -33,6 +33,7 @@ mod minhash;
 mod names;
 mod nature;
 mod normal;
+mod numerals;
 mod observer;
 mod outcome;
 mod position;

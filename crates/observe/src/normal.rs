@@ -3,8 +3,9 @@
 //! It replaces, never guesses: a volatile part becomes a marker such as `<time>`, everything else stays byte for byte.
 //! The result of normalising twice is the result of normalising once, so that a text may pass through it at any door.
 
+use super::numerals::is_word;
 use super::random;
-use super::volatile::{self, Volatility, is_word};
+use super::volatile::{self, Volatility};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -5,8 +5,8 @@
 //! one direction may be progress and counts; one that turns back is volatile. A plain word must have changed several times,
 //! in the midst of many that never did. A result that differs in volatile words only is shown as the one before it.
 
+use super::numerals;
 use super::random;
-use super::volatile;
 use super::words::hash_bytes;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -328,13 +328,13 @@ impl Word {
             return Self(hash | (2 << Self::CLASS));
         }
         // Hundredths, so that durations and shares have an order too; a number beyond all counts is a name.
-        let whole = volatile::digits(text);
+        let whole = numerals::digits(text);
         let fraction = text.get(whole..).and_then(|rest| rest.get(1..)).unwrap_or_default();
         let hundredths = [fraction.first(), fraction.get(1)].into_iter().fold(0_u64, |sum, digit| {
             sum.saturating_mul(10).saturating_add(digit.map_or(0, |digit| u64::from(digit.wrapping_sub(b'0'))))
         });
         let value =
-            volatile::value(text.get(..whole).unwrap_or_default()).saturating_mul(100).saturating_add(hundredths);
+            numerals::value(text.get(..whole).unwrap_or_default()).saturating_mul(100).saturating_add(hundredths);
         match u32::try_from(value) {
             Ok(value) if whole > 0 && is_number(text) && value <= Self::VALUE && fraction.len() <= 2 => {
                 Self(value | (1 << Self::CLASS))
@@ -405,8 +405,8 @@ fn is_number_start(text: &[u8]) -> bool {
 
 /// `12`, `3.21`, `3,21`.
 fn number_length(text: &[u8]) -> usize {
-    let whole = volatile::digits(text);
-    whole.saturating_add(volatile::fraction(text.get(whole..).unwrap_or_default()))
+    let whole = numerals::digits(text);
+    whole.saturating_add(numerals::fraction(text.get(whole..).unwrap_or_default()))
 }
 
 impl Serialize for ResultWords {

@@ -1,5 +1,6 @@
 //! The shapes of volatile parts: each function looks at the start of a slice and says how far the shape reaches.
 
+use super::numerals::{digits, ends_word, fraction, is_word, value};
 use super::random;
 
 /// How much of a text may change between two runs of the same call.
@@ -19,11 +20,6 @@ pub(super) struct VolatileWord {
     pub(super) length: usize,
     /// What is written instead.
     pub(super) marker: &'static str,
-}
-
-/// Whether a byte belongs to a word.
-pub(super) const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// A volatile part that starts at a digit which starts a word; `before` is the text written so far.
@@ -120,16 +116,6 @@ pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<Vola
     random::is_random(head.iter().chain(mine).copied()).then_some(VolatileWord { length: word, marker: "<id>" })
 }
 
-/// How many digits stand at the start.
-pub(super) fn digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
-}
-
-/// Whether no word goes on at `length`.
-pub(super) fn ends_word(text: &[u8], length: usize) -> bool {
-    text.get(length).is_none_or(|byte| !is_word(*byte))
-}
-
 /// Matches a shape in which `0` stands for a digit and every other byte for itself.
 fn shape(text: &[u8], shape: &[u8]) -> Option<usize> {
     let same = |(byte, wanted): (&u8, &u8)| if *wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted };
@@ -145,14 +131,6 @@ fn date(text: &[u8]) -> Option<usize> {
 fn clock(text: &[u8]) -> Option<usize> {
     let length = shape(text, b"00:00:00").or_else(|| shape(text, b"0:00:00"))?;
     Some(length.saturating_add(fraction(text.get(length..)?)))
-}
-
-/// `.123` or `,123`.
-pub(super) fn fraction(text: &[u8]) -> usize {
-    match text.split_first() {
-        Some((b'.' | b',', places)) if digits(places) > 0 => digits(places).saturating_add(1),
-        Some(_) | None => 0,
-    }
 }
 
 /// A date and a time of day, joined by `T` or a space; or the compact form `20260131T123059Z`; or as in names of files,
@@ -297,11 +275,6 @@ fn is_host(text: &[u8]) -> bool {
         || name == b"*"
         || (numbers.clone().count() == 4 && numbers.clone().all(is_number))
         || (text.len() > name.len() && text.strip_suffix(name).is_some_and(|scheme| scheme.ends_with(b"//")))
-}
-
-/// The value of some digits.
-pub(super) fn value(digits: &[u8]) -> u64 {
-    digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0'))))
 }
 
 /// A generated name in a folder for temporary files, seen from the slash that starts the path.

@@ -43,8 +43,9 @@ proptest! {
         }
     }
 
+    /// Letters in both cases without any order may be an id; words are not written so.
     #[test]
-    fn a_text_without_digits_and_escapes_keeps_its_words(text in "[a-zA-Z ,.;:(){}\\n-]{0,200}") {
+    fn a_text_without_digits_and_escapes_keeps_its_words(text in "([A-Z]?[a-z]{0,12}[ ,.;:(){}\\n-]){0,30}") {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         prop_assert_eq!(words(&normalise(&text, Volatility::Output)), words(&text));
     }

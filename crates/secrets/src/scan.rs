@@ -20,8 +20,7 @@ pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
             at = at.saturating_add(length);
             continue;
         }
-        let begins = !at.checked_sub(1).and_then(|before| bytes.get(before)).is_some_and(|before| is_of_word(*before));
-        let here = key_at(bytes, at, begins);
+        let here = key_at(bytes, at);
         let here = here.or_else(|| structured::at(text, at, byte)).or_else(|| assignment::at(text, at, byte));
         match here {
             Some(span) => {
@@ -38,11 +37,12 @@ pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
 const UNMISTAKABLE: usize = 6;
 
 /// The longest key whose form begins here.
-fn key_at(bytes: &[u8], at: usize, begins_word: bool) -> Option<SecretSpan> {
+fn key_at(bytes: &[u8], at: usize) -> Option<SecretSpan> {
     let (first, second) = (*bytes.get(at)?, *bytes.get(at.checked_add(1)?)?);
     if !shapes::is_beginning(first, second) {
         return None;
     }
+    let begins_word = !at.checked_sub(1).and_then(|before| bytes.get(before)).is_some_and(|before| is_of_word(*before));
     let candidates = shapes::starting_with(first).iter();
     let candidates = candidates.filter(|shape| begins_word || shape.start.len() >= UNMISTAKABLE);
     let ends = candidates.filter_map(|shape| Some((shape.end_of(bytes, at)?, shape.kind)));

@@ -1,6 +1,5 @@
 //! The changes: what is added to every output, and what is taken away from every event.
 
-use super::events;
 use serde_json::{Value, json};
 use tripwire_testing::synthetic::Dice;
 
@@ -126,6 +125,11 @@ pub(super) fn apply(change: Change, trace: &mut Value, number: u64) {
             }
         }
     }
+}
+
+/// The events of a trace.
+fn events(trace: &mut Value) -> impl Iterator<Item = &mut Value> {
+    trace.get_mut("events").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 /// The line that is added to an output.

@@ -1,24 +1,26 @@
 //! What is judged: traces of a file with their labels, and sessions that are made up from seeds.
 
-use super::Failure;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use tripwire_testing::synthetic::{Call, Dice, Healthy, Looping, Player, play_healthy, play_loop};
 
+/// Why sessions cannot be read or judged.
+pub(super) type Failure = Box<dyn std::error::Error>;
+
 /// Made-up sessions of each kind.
 const SEEDS: u64 = 12;
 
 /// One trace, and whether its agent was stuck.
 #[derive(Debug)]
-pub(super) struct LabelledTrace {
+pub(super) struct RobustTrace {
     pub(super) stuck: bool,
     pub(super) trace: Value,
 }
 
 /// The labelled traces of a file; the others are never right or wrong.
-pub(super) fn read(file: &Path) -> Result<Vec<LabelledTrace>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Vec<RobustTrace>, Failure> {
     let packed = file.extension().is_some_and(|extension| extension == "zst");
     let opened = BufReader::new(File::open(file)?);
     let unpacked: Box<dyn Read> =
@@ -27,26 +29,26 @@ pub(super) fn read(file: &Path) -> Result<Vec<LabelledTrace>, Failure> {
     for line in BufReader::with_capacity(1 << 18, unpacked).lines() {
         let trace: Value = serde_json::from_str(&line?)?;
         let stuck = trace.get("label").and_then(|label| label.get("stuck")).and_then(Value::as_bool);
-        traces.extend(stuck.map(|stuck| LabelledTrace { stuck, trace }));
+        traces.extend(stuck.map(|stuck| RobustTrace { stuck, trace }));
     }
     Ok(traces)
 }
 
 /// Loops behind a little healthy work, and healthy work alone.
-pub(super) fn made_up() -> Result<Vec<LabelledTrace>, Failure> {
+pub(super) fn made_up() -> Result<Vec<RobustTrace>, Failure> {
     let mut traces = Vec::new();
     for seed in 0..SEEDS {
         for kind in Looping::ALL {
             let (mut dice, mut written) = (Dice::new(seed), WrittenSession::default());
             play_healthy(Healthy::Reading, &mut written, &mut dice, 3);
             play_loop(kind, &mut written, &mut dice);
-            traces.push(LabelledTrace { stuck: true, trace: written.trace(&format!("{kind:?} {seed}"))? });
+            traces.push(RobustTrace { stuck: true, trace: written.trace(&format!("{kind:?} {seed}"))? });
         }
         for kind in Healthy::ALL {
             let (mut dice, mut written) = (Dice::new(seed), WrittenSession::default());
             let rounds = dice.between(12, 40);
             play_healthy(kind, &mut written, &mut dice, rounds);
-            traces.push(LabelledTrace { stuck: false, trace: written.trace(&format!("{kind:?} {seed}"))? });
+            traces.push(RobustTrace { stuck: false, trace: written.trace(&format!("{kind:?} {seed}"))? });
         }
     }
     Ok(traces)

@@ -150,7 +150,8 @@ fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<Stri
 
 fn refusal_of_ours(wall: &Wall, short: &str) -> Option<String> {
     let folder = wall.folder;
-    if FOR_DEVELOPMENT.contains(&short) {
+    // The chores are for development themselves.
+    if FOR_DEVELOPMENT.contains(&short) && folder != "xtask" {
         return Some(format!("{folder} may use `{OUR_PREFIX}{short}` in tests only; make it a dev-dependency"));
     }
     match wall.ours {

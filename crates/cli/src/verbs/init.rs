@@ -108,7 +108,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
         purge.lines().iter().for_each(|line| said.line(&line.replacen("delete ", "deleted", 1)));
     }
     if !args.purge {
-        left.left(args.project).iter().for_each(|line| said.line(line));
+        left.left(&plan.scope).iter().for_each(|line| said.line(line));
     }
     planned.notes.iter().for_each(|note| said.line(note));
     if planned.notes.is_empty() {

@@ -30,6 +30,7 @@ use tripwire_workspace::clock;
 /// repeated call the policy would have warned, held or stopped, and what that would have saved. Copies of a transcript count
 /// once. Without `--policy` your own settings and the manifest of this workspace count, if there are any. Nothing is installed
 /// or written.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
     /// Traces instead, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.

@@ -101,7 +101,7 @@ fn geminis_events_are_understood() {
     let read = |event, more: &Value| read(Client::Gemini, event, more);
     let content = "<untrusted_context>\nOutput: tick\nProcess Group PGID: 21106\n</untrusted_context>";
     let done = json!({"tool_response": {"llmContent": content, "returnDisplay": "tick"}});
-    assert_eq!(output(&read("AfterTool", &tool(&done))), ("Output: tick", None));
+    assert_eq!(output(&read("AfterTool", &tool(&done))), ("tick", None), "without the frame of the client");
     let failed = json!({"tool_response": {"llmContent": "no such file", "error": {"message": "x"}}});
     assert_eq!(output(&read("AfterTool", &tool(&failed))), ("no such file", Some(true)));
     let asked = json!({"llm_request": {"model": "gemini-2.5-pro", "messages": [{"role": "user", "content": "x"}]}});

@@ -113,8 +113,7 @@ pub struct AgentEvent {
 }
 
 impl AgentEvent {
-    /// Fresh input plus output tokens where the classes are known, else the plain count: what the minute's budget
-    /// counts. Cache reads never do, or every healthy long session would trip it.
+    /// What the minute's budget counts: fresh input plus output tokens, else the plain count; cache reads never count.
     #[must_use]
     pub fn budget_tokens(&self) -> Tokens {
         match (self.input_tokens, self.output_tokens) {
@@ -381,8 +380,7 @@ pub enum Flag {
     Wait,
     /// It changed documentation.
     Docs,
-    /// It was meant to change something, and no edit or install of the workspace was seen: it failed, or it changed
-    /// something else.
+    /// It was meant to change something, and no edit or install of the workspace was seen.
     Change,
     /// It asked a question in plain words.
     Ask,

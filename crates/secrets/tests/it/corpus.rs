@@ -15,7 +15,9 @@ impl Random {
     fn letters(&mut self, of: Letters, count: usize) -> String {
         let all: Vec<u8> =
             (b'!'..=b'~').filter(|byte| of.has(*byte) && !matches!(byte, b'-' | b'.' | b'=' | b'~')).collect();
-        (0..count).map(|_| char::from(all[usize::try_from(self.next()).unwrap() % all.len()])).collect()
+        let count_of_letters = u64::try_from(all.len()).unwrap_or(1);
+        let letter = |number: u64| all.get(usize::try_from(number % count_of_letters).unwrap_or(0)).copied();
+        (0..count).filter_map(|_| letter(self.next())).map(char::from).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::workspace;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tripwire_clients::install::Scope;
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain;
 use tripwire_fs::file::{FileAction, FileError};
@@ -80,13 +81,16 @@ impl Purge {
     }
 
     /// What is left behind when nothing is purged.
-    pub(super) fn left(&self, project: bool) -> Option<String> {
+    pub(super) fn left(&self, scope: &Scope) -> Option<String> {
         let first = self.folders.first()?;
         let others = match self.folders.len() - 1 {
             0 => String::new(),
             others => format!(" and {}", counted(others, "other folder")),
         };
-        let scope = if project { " --project" } else { "" };
+        let scope = match scope {
+            Scope::Project(_) => " --project",
+            Scope::User => "",
+        };
         Some(format!(
             "left        `{}`{others}; `tripwire init --remove --purge{scope}` deletes what tripwire wrote",
             first.path.display()

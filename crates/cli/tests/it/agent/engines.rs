@@ -85,7 +85,7 @@ fn run_5_the_advisor_is_asked_with_the_deadlock_and_its_words_travel_in_the_over
     let advice = json!({"expect": ["DEADLOCK TYPE: HARD_LOOP", "cat state"], "text": "leave the file alone"});
     let advisor = fixture.cassette("advisor.jsonl", &[advice]);
     let mut answers = circling();
-    answers[7]["expect"] = json!(["LOOP_OVERRIDE", "leave the file alone"]);
+    answers[5]["expect"] = json!(["LOOP_OVERRIDE", "leave the file alone"]);
     fixture.agent(&answers, &["--advisor", &advisor]).ended(0);
     let transcript = fixture.transcript();
     assert_eq!(of_kind(&transcript, "advice")[0]["text"], "leave the file alone");
