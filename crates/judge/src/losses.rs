@@ -8,6 +8,7 @@ use crate::effect::{Count, ENTRIES_MAX, Effect, Target};
 use crate::repository::Repo;
 use crate::world::{Budget, World};
 use std::path::{Path, PathBuf};
+use tripwire_secrets::is_env_file;
 
 /// Folders that a build or an installation makes again.
 const PRODUCTS: [&str; 60] = [
@@ -292,14 +293,11 @@ pub(crate) fn is_product_name(path: &Path) -> bool {
 pub(crate) fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
     let example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
-    let named = name == ".env"
-        || name.starts_with(".env.")
-        || name == ".envrc"
-        || name.starts_with("id_rsa")
+    let named = name.starts_with("id_rsa")
         || name.starts_with("id_ed25519")
         || name.starts_with("credentials")
         || name.starts_with("secrets");
-    (named && !example) || ends(name.as_ref(), &SECRET_ENDINGS)
+    (named && !example) || is_env_file(&name) || ends(name.as_ref(), &SECRET_ENDINGS)
 }
 
 /// Whether a file was born after the session began.

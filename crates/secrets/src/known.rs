@@ -67,6 +67,13 @@ pub fn of_env_file(text: &str) -> Vec<KnownSecret> {
     found
 }
 
+/// Whether a file of this name holds variables such as `.env` does; an example of one holds no secrets.
+#[must_use]
+pub fn is_env_file(name: &str) -> bool {
+    let is_example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
+    (name == ".env" || name.starts_with(".env.") || name == ".envrc") && !is_example
+}
+
 /// How plainly a name says that its value is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameStrength {

@@ -45,7 +45,7 @@ const WALLS: [Wall; 19] = [
     wall("crates/sandbox", &["core", "fs"], Foreign::Only(&["libc", "rustix", "sha2", "thiserror"])),
     wall("crates/journal", &["core", "fs"], Foreign::NoNetwork),
     wall("crates/workspace", &["core", "fs", "journal", "sandbox"], Foreign::NoNetwork),
-    wall("crates/judge", &["core", "fs", "observe", "shell", "workspace"], Foreign::NoNetwork),
+    wall("crates/judge", &["core", "fs", "observe", "secrets", "shell", "workspace"], Foreign::NoNetwork),
     wall("crates/authority", &["core", "fs", "journal", "judge", "observe", "shell", "workspace"], Foreign::NoNetwork),
     wall(
         "crates/session",

@@ -50,17 +50,3 @@ fn secret_1_what_only_looks_like_a_secret_stays() {
         assert_eq!(redacted, text);
     }
 }
-
-#[test]
-fn secret_1_a_pattern_of_the_person_is_let_through_and_one_that_names_nothing_is_refused() {
-    let mut redactor = redactor();
-    let key = format!("ghp_{}", "a1B2c3D4e5f6".repeat(3));
-    assert_ne!(redactor.redact(&key), key);
-    redactor.allow("ghp_a1B2*").unwrap();
-    assert_eq!(redactor.redact(&key), key);
-    let other = format!("ghp_{}", "z1B2c3D4e5f6".repeat(3));
-    assert_ne!(redactor.redact(&other), other);
-    for pattern in ["*", "", "**", "a*"] {
-        assert!(redactor.allow(pattern).is_err(), "{pattern}");
-    }
-}

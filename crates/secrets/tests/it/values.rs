@@ -1,7 +1,7 @@
 //! Values from the environment and from files, and the way back.
 
 use crate::redactor;
-use tripwire_secrets::{KnownSecret, Vault, is_secret_name, of_env_file};
+use tripwire_secrets::{KnownSecret, Vault, is_env_file, is_secret_name, of_env_file};
 
 #[test]
 fn a_variable_is_a_secret_by_its_name() {
@@ -18,6 +18,16 @@ fn a_variable_is_a_secret_by_its_name() {
     assert!(KnownSecret::of_variable("API_KEY", "correcthorse").is_some());
     for value in ["short", "/run/secrets/key", "$OTHER", "1234567890", "your-key-here"] {
         assert!(KnownSecret::of_variable("API_KEY", value).is_none(), "{value}");
+    }
+}
+
+#[test]
+fn a_file_of_variables_is_known_by_its_name() {
+    for name in [".env", ".env.local", ".envrc", ".env.production"] {
+        assert!(is_env_file(name), "{name}");
+    }
+    for name in [".env.example", ".env.sample", ".environment", "env", "src.env.rs"] {
+        assert!(!is_env_file(name), "{name}");
     }
 }
 

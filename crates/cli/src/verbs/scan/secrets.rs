@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::counted;
 use tripwire_fs::bounded;
-use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, of_env_file};
+use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, is_env_file, of_env_file};
 use tripwire_workspace::Workspace;
 
 /// The longest line that is read as a whole; of a longer one this much.
@@ -68,15 +68,11 @@ fn redactor() -> Result<Redactor, Problem> {
     Ok(redactor)
 }
 
-/// `.env` and its kin in a workspace's folder; an example of one holds no secrets.
+/// The files of variables in a workspace's folder.
 fn env_files(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let is_env = |name: &str| {
-        let is_example = ["example", "sample", "template", "dist"].iter().any(|word| name.contains(word));
-        (name == ".env" || name.starts_with(".env.") || name.ends_with(".env")) && !is_example
-    };
     let is_wanted = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(is_env)
+        path.file_name().and_then(|name| name.to_str()).is_some_and(is_env_file)
             && path.symlink_metadata().is_ok_and(|found| found.is_file())
     };
     entries.map(|entry| entry.path()).filter(is_wanted).collect()

@@ -113,6 +113,20 @@ fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_s
 }
 
 #[test]
+fn purge_is_refused_while_a_session_runs_and_deletes_nothing() {
+    let fixture = AgentFixture::new();
+    let running = fixture.start(&[slow()], &[]);
+    until("the session has begun", || !fixture.sessions().is_empty() && fixture.journal().len() > 5);
+    let refused = fixture.run(&["init", "--remove", "--purge", "--yes"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("is running") && refused.stderr.contains("tripwire stop"), "{}", refused.stderr);
+    assert!(fixture.geometry().join("journal").is_dir());
+    running.kill();
+    fixture.run(&["init", "--remove", "--purge", "--yes"]).ended(0);
+    assert!(!fixture.geometry().exists());
+}
+
+#[test]
 fn ctrl_1_pause_holds_between_two_calls_and_removing_it_goes_on() {
     let fixture = AgentFixture::new();
     let answers = untested(vec![shell("sleep 1; echo one >> log"), shell("echo two >> log")]);
