@@ -14,6 +14,7 @@ mod engine_set;
 mod error;
 mod facts;
 mod frontend;
+mod real_call;
 mod saved_engines;
 mod tool_runner;
 mod watch;

@@ -35,6 +35,7 @@ mod linux {
     use tripwire_core::run::record::Call;
     use tripwire_core::units::RunMillis;
     use tripwire_observe::Observer;
+    use tripwire_secrets::Redactor;
     use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes};
     use tripwire_session::files::Files;
     use tripwire_session::memory::MemoryStore;
@@ -136,7 +137,7 @@ mod linux {
             let permit = Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap();
             let mut world = World::new(&self.files, &self.memory, &mut self.executor, self.limits);
             let ran = run(permit, &decoded, &mut world);
-            let event = ran.event(&decoded, &self.files, &mut Observer::default());
+            let event = ran.event(&decoded, &self.files, &mut Observer::default(), &Redactor::default());
             (ran, event)
         }
 

@@ -6,7 +6,9 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use tripwire_clients::{Client, Homes};
 use tripwire_journal::keys::KeyHome;
-use tripwire_session::driver::{Signing, views};
+use tripwire_secrets::{KnownSecret, Redactor};
+use tripwire_session::driver::{DriverError, Signing, views};
+use tripwire_session::redaction::of_workspace;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::session::SessionId;
@@ -114,7 +116,25 @@ pub(crate) fn key_home() -> Option<KeyHome> {
 
 /// Who signs the checkpoints of this workspace's sessions.
 pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
-    key_home().map(|home| Signing::new(home, workspace.root().to_owned()))
+    key_home().map(|home| Signing::new(home, workspace.root().to_owned()).knowing(secrets()))
+}
+
+/// What keeps secrets out of what is stored beside this workspace's sessions.
+pub(crate) fn redactor(workspace: &Workspace) -> Result<Redactor, Problem> {
+    let redactor = match signing(workspace) {
+        Some(signing) => signing.redactor(),
+        None => of_workspace(workspace.root()).map(|known| {
+            let mut redactor = Redactor::default();
+            secrets().iter().chain(&known).for_each(|secret| redactor.know(secret));
+            redactor
+        }),
+    };
+    Ok(redactor.map_err(DriverError::from)?)
+}
+
+/// The secrets in the environment, by the names of their variables.
+pub(crate) fn secrets() -> Vec<KnownSecret> {
+    std::env::vars_os().filter_map(|(name, value)| KnownSecret::of_variable(name.to_str()?, value.to_str()?)).collect()
 }
 
 /// Opens the workspace of a folder. Every verb that may make `.geometry/` comes through here, so that none of them leaves

@@ -13,14 +13,14 @@ mod settings;
 
 pub use by_profile::ByProfile;
 pub use left_out::command_of;
-pub use list::List;
+pub use list::{List, NarrowList};
 pub use minute_bounds::MinuteBounds;
 pub use setting::{
     Choice, Limit, OnGuardFailure, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
 };
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify, Policy, Review,
-    Safety, Sandbox, Tools,
+    Safety, Sandbox, Secrets, Tools,
 };
 
 use crate::explain::Explain;

@@ -97,6 +97,8 @@ pub enum Rule {
     Floor,
     /// The hold of commands that publish.
     Publish,
+    /// No secret in the record, no placeholder out of it.
+    Secret,
     /// Permissions.
     Permission,
     /// Convergence.
@@ -111,7 +113,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 50] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -156,6 +158,7 @@ impl Rule {
         Self::Reach,
         Self::Floor,
         Self::Publish,
+        Self::Secret,
         Self::Permission,
         Self::Convergence,
         Self::Review,
@@ -211,6 +214,7 @@ impl Rule {
             Self::Reach => "CTRL-3",
             Self::Floor => "FLOOR-1",
             Self::Publish => "FLOOR-2",
+            Self::Secret => "SECRET-1",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",

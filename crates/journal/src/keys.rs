@@ -122,6 +122,21 @@ impl KeyHome {
         Ok(signer)
     }
 
+    /// What the placeholders of secrets are made from: bound to the key for signing, which is made on first use.
+    ///
+    /// # Errors
+    /// See [`Self::signer`].
+    pub fn redaction_seed(&self, workspace: &Path) -> Result<[u8; 32], JournalError> {
+        let path = self.secret_path();
+        self.ensure_outside(workspace, &path)?;
+        let signer = match read_secret(&path)? {
+            Some(signer) => signer,
+            None => self.create(&path)?,
+        };
+        let secret = signer.to_secret_text();
+        Ok(*Digest::of_parts([b"tripwire redaction 1\0".as_slice(), secret.as_bytes()]).as_bytes())
+    }
+
     /// The key for checking, if one was ever made.
     ///
     /// # Errors

@@ -147,6 +147,18 @@ impl Judge {
         }
     }
 
+    /// The fact of a call that holds a placeholder where a secret is meant: carried out, it would put the placeholder itself
+    /// into a file or a command (SECRET-1).
+    #[must_use]
+    pub fn fact_of_placeholder(facts: &Facts, call: &str, placeholder: &str) -> FloorFact {
+        let reason = format!(
+            "it holds `{placeholder}`, which stands for a secret in tripwire's records and is not its value; take the value \
+             from where it came"
+        );
+        let fact = Self::fact_of_policy(facts, call, &reason);
+        FloorFact { rule: Label::cut("placeholder"), weight: FloorWeight::Placeholder, ..fact }
+    }
+
     /// Judges a command line for a door: the fact that its request carries, if it is held.
     #[must_use]
     pub fn fact(&self, command: &str) -> Option<FloorFact> {
@@ -223,9 +235,10 @@ impl Judge {
 /// Of two facts the one that weighs more; what two lines of a call lose counts together.
 fn heavier(one: Option<FloorFact>, other: Option<FloorFact>) -> Option<FloorFact> {
     let rank = |fact: &FloorFact| match fact.weight {
-        FloorWeight::Destroys => 3,
-        FloorWeight::Publishes => 2,
-        FloorWeight::Asks => 1,
+        FloorWeight::Destroys => 4,
+        FloorWeight::Publishes => 3,
+        FloorWeight::Asks => 2,
+        FloorWeight::Placeholder => 1,
         FloorWeight::Loses(_) => 0,
     };
     match (one, other) {

@@ -21,6 +21,7 @@ extern crate alloc;
 mod arguments;
 mod call;
 pub mod chant;
+mod clean;
 mod commands;
 mod digest;
 mod duration;
@@ -53,6 +54,7 @@ mod wording;
 mod words;
 mod work;
 
+pub use clean::CleanCall;
 pub use facts::Facts;
 pub use lines::{ShellCall, shell_calls};
 pub use minhash::sketch_of;

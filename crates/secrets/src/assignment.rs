@@ -14,6 +14,9 @@ const STRONG_BYTES_MIN: usize = 8;
 /// A value by a name that may mean something else.
 const WEAK_BYTES_MIN: usize = 16;
 
+/// The kind of a value that is a secret by its name.
+const ASSIGNED: &str = "assigned";
+
 /// A value that is assigned at `at`, where `byte` stands.
 pub(crate) fn at(text: &str, at: usize, byte: u8) -> Option<SecretSpan> {
     match byte {
@@ -39,19 +42,44 @@ fn assigned(text: &str, at: usize) -> Option<SecretSpan> {
         start = start.checked_add(1)?;
     }
     let value = Value::at(text, start)?;
-    let is_secret = match (strength, value.is_quoted) {
-        (NameStrength::Strong, true) => value.text.len() >= STRONG_BYTES_MIN && is_password(value.text),
-        // In a program an unquoted value is a name; in a shell or a settings file it is the value.
-        (NameStrength::Strong, false) => {
-            let is_value = is_random(value.text.as_bytes()) || (is_tight && is_password(value.text));
-            is_value && value.text.len() >= STRONG_BYTES_MIN && !is_expression(value.text)
-        }
-        (NameStrength::Weak, is_quoted) => {
-            let is_value = is_quoted || !is_expression(value.text);
-            is_value && value.text.len() >= WEAK_BYTES_MIN && is_random(value.text.as_bytes())
-        }
+    let quotes = match (value.is_quoted, is_tight) {
+        (true, _) => Quotes::Quoted,
+        (false, true) => Quotes::Tight,
+        (false, false) => Quotes::Loose,
     };
-    is_secret.then(|| value.span())
+    is_secret_value(strength, value.text, quotes).then(|| value.span())
+}
+
+/// How a value stands behind its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    /// In quotes.
+    Quoted,
+    /// Without, right behind the sign.
+    Tight,
+    /// Without, behind blanks.
+    Loose,
+}
+
+fn is_secret_value(strength: NameStrength, value: &str, quotes: Quotes) -> bool {
+    match (strength, quotes) {
+        (NameStrength::Strong, Quotes::Quoted) => value.len() >= STRONG_BYTES_MIN && is_password(value),
+        // In a program an unquoted value is a name; in a shell or a settings file it is the value.
+        (NameStrength::Strong, Quotes::Tight | Quotes::Loose) => {
+            let is_value = is_random(value.as_bytes()) || (quotes == Quotes::Tight && is_password(value));
+            is_value && value.len() >= STRONG_BYTES_MIN && !is_expression(value)
+        }
+        (NameStrength::Weak, _) => {
+            let is_value = quotes == Quotes::Quoted || !is_expression(value);
+            is_value && value.len() >= WEAK_BYTES_MIN && is_random(value.as_bytes())
+        }
+    }
+}
+
+/// What the value of a field of this name is, if that is a secret.
+pub(crate) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
+    let is_value = value.len() <= VALUE_BYTES_MAX && !value.contains(char::is_whitespace) && !is_stand_in(value);
+    (is_value && is_secret_value(strength(name)?, value, Quotes::Quoted)).then_some(ASSIGNED)
 }
 
 /// `--password VALUE`, `-u USER:VALUE`.
@@ -132,7 +160,7 @@ impl<'a> Value<'a> {
     }
 
     fn span(&self) -> SecretSpan {
-        SecretSpan { range: self.start..self.start.saturating_add(self.text.len()), kind: "assigned" }
+        SecretSpan { range: self.start..self.start.saturating_add(self.text.len()), kind: ASSIGNED }
     }
 }
 

@@ -26,13 +26,24 @@ impl RedactionKey {
         Self(bytes)
     }
 
+    /// The key of one session: the same secret looks different in another one.
+    #[must_use]
+    pub fn for_session(&self, session: &str) -> Self {
+        Self(self.digest(session.as_bytes()))
+    }
+
+    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
+        // A key of 32 bytes is never too long for this.
+        Hmac::<Sha256>::new_from_slice(&self.0).map_or([0; 32], |mut mac| {
+            mac.update(bytes);
+            mac.finalize().into_bytes().into()
+        })
+    }
+
     /// The placeholder of a secret of this kind.
     pub(crate) fn placeholder(&self, kind: &str, value: &str) -> String {
         let mut text = format!("{OPEN}{kind}:");
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return text + "?" + CLOSE };
-        mac.update(value.as_bytes());
-        let digest = mac.finalize().into_bytes();
-        for byte in digest.iter().take(DIGITS / 2) {
+        for byte in self.digest(value.as_bytes()).iter().take(DIGITS / 2) {
             text.push_str(&format!("{byte:02x}"));
         }
         text + CLOSE
@@ -58,6 +69,11 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = (usize, &str)> {
 pub(crate) fn length_at(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..).filter(|rest| rest.starts_with(OPEN))?;
     placeholders(rest).next().filter(|(at, _)| *at == 0).map(|(_, found)| found.len())
+}
+
+/// The placeholders in a text, in order.
+pub fn all_placeholders(text: &str) -> impl Iterator<Item = &str> {
+    placeholders(text).map(|(_, placeholder)| placeholder)
 }
 
 /// Whether a text is one placeholder and nothing else.

@@ -1,42 +1,49 @@
 //! Texts with placeholders in the place of their secrets.
 
+use crate::assignment;
 use crate::encoded;
 use crate::known::KnownSecret;
+use crate::known_spellings::{KnownSpellings, spellings};
 use crate::placeholder::RedactionKey;
 use crate::scan::plain;
 use crate::span::{SecretSpan, in_order};
 use crate::vault::Vault;
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-
-/// The kind of a secret that is known by its value.
-const KNOWN: &str = "known";
+use serde_json::{Map, Value};
+use tripwire_core::policy::List;
 
 /// Finds and replaces secrets.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     key: RedactionKey,
-    /// What is looked for by its value: each spelling with the value that it is one of.
-    known: BTreeMap<String, String>,
+    known: KnownSpellings,
+    allowed: List,
+}
+
+impl Default for Redactor {
+    /// A redactor whose placeholders are the same everywhere: for looks that leave nothing behind.
+    fn default() -> Self {
+        Self::new(RedactionKey::new([0; 32]))
+    }
 }
 
 impl Redactor {
     /// A redactor that knows the forms of keys and no values yet.
     #[must_use]
-    pub const fn new(key: RedactionKey) -> Self {
-        Self { key, known: BTreeMap::new() }
+    pub fn new(key: RedactionKey) -> Self {
+        Self { key, known: KnownSpellings::default(), allowed: List::default() }
     }
 
     /// Looks for this value too, in every spelling.
     pub fn know(&mut self, secret: &KnownSecret) {
-        for spelling in spellings(&secret.value) {
-            self.known.insert(spelling, secret.value.clone());
-        }
+        spellings(&secret.value).into_iter().for_each(|spelling| self.known.add(spelling));
+    }
+
+    /// Lets values pass that fit one of these patterns; `*` stands for any text.
+    pub fn allow(&mut self, patterns: List) {
+        self.allowed = patterns;
     }
 
     /// The secrets in a text, in order.
@@ -44,28 +51,95 @@ impl Redactor {
     pub fn find(&self, text: &str) -> Vec<SecretSpan> {
         let mut found = plain(text);
         found.extend(encoded::spans(text));
-        for spelling in self.known.keys() {
-            let places = text.match_indices(spelling.as_str());
-            found
-                .extend(places.map(|(at, _)| SecretSpan { range: at..at.saturating_add(spelling.len()), kind: KNOWN }));
-        }
-        found.retain(|span| text.get(span.range.clone()).is_none_or(|value| !EXAMPLES.contains(&value)));
+        found.extend(self.known.spans(text));
+        found.retain(|span| text.get(span.range.clone()).is_none_or(|value| !self.is_harmless(value)));
         in_order(found)
+    }
+
+    fn is_harmless(&self, value: &str) -> bool {
+        EXAMPLES.contains(&value) || self.allowed.matches(value)
+    }
+
+    /// A JSON text with placeholders in the place of its secrets; it stays JSON. A value is also a secret by the name of its
+    /// field. What is no JSON is taken as a plain text.
+    #[must_use]
+    pub fn redact_json<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.json(text, &mut |_, _| {})
+    }
+
+    /// The same, and the values are kept in memory.
+    #[must_use]
+    pub fn redact_json_into<'a>(&self, text: &'a str, vault: &mut Vault) -> Cow<'a, str> {
+        self.json(text, &mut |placeholder, value| vault.keep(placeholder, value))
+    }
+
+    fn json<'a>(&self, text: &'a str, keep: &mut dyn FnMut(&str, &str)) -> Cow<'a, str> {
+        // Escapes may hide a secret from a look at the text as it is written.
+        let is_escaped = text.contains("\\u") || text.contains("\\/");
+        if !is_escaped && self.find(text).is_empty() {
+            return Cow::Borrowed(text);
+        }
+        match serde_json::from_str(text) {
+            Ok(mut value) => {
+                let changed = self.redact_value(&mut value, "", keep);
+                if changed { Cow::Owned(value.to_string()) } else { Cow::Borrowed(text) }
+            }
+            Err(_) => self.replace(text, keep),
+        }
+    }
+
+    /// Replaces the secrets in a JSON value; says whether there were any. `name` is that of the field that holds it.
+    fn redact_value(&self, value: &mut Value, name: &str, keep: &mut dyn FnMut(&str, &str)) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            Value::String(text) => match self.redact_field(name, text, keep) {
+                Some(redacted) => {
+                    *text = redacted;
+                    true
+                }
+                None => false,
+            },
+            Value::Array(values) => {
+                values.iter_mut().fold(false, |changed, value| self.redact_value(value, name, keep) | changed)
+            }
+            Value::Object(fields) => {
+                let mut changed = false;
+                let mut redacted = Map::new();
+                for (name, mut value) in core::mem::take(fields) {
+                    changed |= self.redact_value(&mut value, &name, keep);
+                    let clean = self.replace(&name, keep).into_owned();
+                    changed |= clean != name;
+                    redacted.insert(clean, value);
+                }
+                *fields = redacted;
+                changed
+            }
+        }
+    }
+
+    fn redact_field(&self, name: &str, text: &str, keep: &mut dyn FnMut(&str, &str)) -> Option<String> {
+        if let Cow::Owned(redacted) = self.replace(text, keep) {
+            return Some(redacted);
+        }
+        let kind = assignment::kind_of_field(name, text).filter(|_| !self.is_harmless(text))?;
+        let placeholder = self.key.placeholder(kind, text);
+        keep(&placeholder, text);
+        Some(placeholder)
     }
 
     /// The text with placeholders in the place of its secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.replace(text, |_, _| {})
+        self.replace(text, &mut |_, _| {})
     }
 
     /// The same, and the values are kept in memory.
     #[must_use]
     pub fn redact_into<'a>(&self, text: &'a str, vault: &mut Vault) -> Cow<'a, str> {
-        self.replace(text, |placeholder, value| vault.keep(placeholder.to_string(), value))
+        self.replace(text, &mut |placeholder, value| vault.keep(placeholder, value))
     }
 
-    fn replace<'a>(&self, text: &'a str, mut keep: impl FnMut(&str, &str)) -> Cow<'a, str> {
+    fn replace<'a>(&self, text: &'a str, keep: &mut dyn FnMut(&str, &str)) -> Cow<'a, str> {
         let found = self.find(text);
         if found.is_empty() {
             return Cow::Borrowed(text);
@@ -91,42 +165,3 @@ const EXAMPLES: [&str; 3] = [
     "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
     "sk_test_BQokikJOvBiI2HlWgH4olfQ2",
 ];
-
-/// The ways in which a value may be written.
-fn spellings(value: &str) -> Vec<String> {
-    let mut spellings = alloc::vec![value.to_string()];
-    // In base64 a value may begin at each of three places; the letters at its edges also hold bits of its neighbours.
-    for skip in 0..3_usize {
-        let mut bytes = alloc::vec![0; skip];
-        bytes.extend(value.bytes());
-        let start = if skip == 0 { 0 } else { skip.saturating_add(1) };
-        for text in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
-            let end = bytes.len() / 3 * 4;
-            spellings.extend(text.get(start..end).filter(|part| part.len() >= 8).map(str::to_string));
-        }
-    }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    let percent = |upper: bool| -> String {
-        value
-            .bytes()
-            .map(|byte| match (plain(byte), upper) {
-                (true, _) => char::from(byte).to_string(),
-                (false, true) => format!("%{byte:02X}"),
-                (false, false) => format!("%{byte:02x}"),
-            })
-            .collect()
-    };
-    spellings.extend([percent(true), percent(false)]);
-    let json: String = value
-        .chars()
-        .map(|letter| match letter {
-            '"' => "\\\"".to_string(),
-            '\\' => "\\\\".to_string(),
-            other => other.to_string(),
-        })
-        .collect();
-    spellings.push(json.replace('/', "\\/"));
-    spellings.push(json);
-    spellings.push(value.bytes().map(|byte| format!("{byte:02x}")).collect());
-    spellings
-}

@@ -5,9 +5,9 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-/// The real values, by their placeholders.
+/// The real values, by their placeholders; none behind a placeholder that stands for two values.
 #[derive(Clone, Default)]
-pub struct Vault(BTreeMap<String, String>);
+pub struct Vault(BTreeMap<String, Option<String>>);
 
 /// A placeholder whose value is not known any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,8 +19,14 @@ pub struct UnresolvedError {
 
 impl Vault {
     /// Keeps a value.
-    pub(crate) fn keep(&mut self, placeholder: String, value: &str) {
-        self.0.entry(placeholder).or_insert_with(|| value.into());
+    pub(crate) fn keep(&mut self, placeholder: &str, value: &str) {
+        match self.0.get_mut(placeholder) {
+            None => {
+                self.0.insert(placeholder.into(), Some(value.into()));
+            }
+            Some(kept) if kept.as_deref() != Some(value) => *kept = None,
+            Some(_) => {}
+        }
     }
 
     /// How many values it holds.
@@ -35,25 +41,34 @@ impl Vault {
         self.0.is_empty()
     }
 
-    /// A text with the real values in the place of the placeholders.
-    ///
-    /// # Errors
-    /// When it holds a placeholder whose value is not known: it must reach no file, command or request.
-    pub fn restore<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, UnresolvedError> {
+    /// A text with the real values in the place of the placeholders, as far as they are known.
+    #[must_use]
+    pub fn restore_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut restored = String::new();
         let mut place = 0;
         for (at, placeholder) in placeholders(text) {
-            let value = self.0.get(placeholder);
-            let value = value.ok_or_else(|| UnresolvedError { placeholder: placeholder.into() })?;
+            let Some(value) = self.0.get(placeholder).and_then(Option::as_deref) else { continue };
             restored.push_str(text.get(place..at).unwrap_or_default());
             restored.push_str(value);
             place = at.saturating_add(placeholder.len());
         }
         if place == 0 {
-            return Ok(Cow::Borrowed(text));
+            return Cow::Borrowed(text);
         }
         restored.push_str(text.get(place..).unwrap_or_default());
-        Ok(Cow::Owned(restored))
+        Cow::Owned(restored)
+    }
+
+    /// A text with the real values in the place of the placeholders.
+    ///
+    /// # Errors
+    /// When it holds a placeholder whose value is not known: it must reach no file, command or request.
+    pub fn restore<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, UnresolvedError> {
+        let unknown = |(_, placeholder): &(usize, &str)| self.0.get(*placeholder).is_none_or(Option::is_none);
+        match placeholders(text).find(unknown) {
+            Some((_, placeholder)) => Err(UnresolvedError { placeholder: placeholder.into() }),
+            None => Ok(self.restore_known(text)),
+        }
     }
 }
 

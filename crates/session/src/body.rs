@@ -3,6 +3,7 @@
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
 //! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use tripwire_authority::identity::FrozenIdentity;
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
+use tripwire_core::label::Label;
 use tripwire_core::limits::RULES_VERSION;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::{self, CanonicalError};
@@ -20,6 +22,9 @@ use tripwire_core::run::record::RunRecord;
 
 /// The version of the bodies; another one is refused.
 pub const BODY_VERSION: u32 = 1;
+
+/// The version of what is known as a secret when a session is recorded.
+pub const REDACTION_VERSION: u32 = 1;
 
 /// The first record of a session: everything that is frozen at its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +40,9 @@ pub struct SessionBody {
     pub policy: BTreeMap<String, String>,
     /// The hash of the policy.
     pub policy_hash: Digest,
+    /// The version of the redaction: absent where secrets stand as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redaction: Option<u32>,
     /// The session's id.
     pub run_id: String,
     /// The version of the rules that decided; sessions of the first version do not name it.
@@ -119,6 +127,7 @@ impl SessionBody {
             policy: policy.rows().into_iter().map(|row| (row.path.to_owned(), row.value)).collect(),
             policy_hash: policy.hash()?,
             run_id: run_id.to_owned(),
+            redaction: None,
             rules: RULES_VERSION,
             version: BODY_VERSION,
         })
@@ -155,7 +164,7 @@ impl SessionBody {
 
     /// The hash of the settings that the head names: an older version had fewer.
     fn hash_of(&self, policy: &Policy) -> Result<Digest, SessionBodyError> {
-        if self.rules == RULES_VERSION {
+        if policy.rows().iter().all(|row| self.policy.contains_key(row.path)) {
             return Ok(policy.hash()?);
         }
         // The texts of the values, not the values: a ratio would come back as a floating-point number.
@@ -174,6 +183,13 @@ impl SessionBody {
             }
         }
         Ok(Digest::of(format!("{{{}}}", named.join(",")).as_bytes()))
+    }
+
+    /// The head of a session whose records hold no secrets.
+    #[must_use]
+    pub const fn redacted(mut self) -> Self {
+        self.redaction = Some(REDACTION_VERSION);
+        self
     }
 
     /// The canonical text.
@@ -207,6 +223,48 @@ pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalErro
         input: &'a Input,
     }
     canonical::write(&InputLine { input }, text)
+}
+
+/// Reads the body of an input whose secrets were replaced. A label that its placeholders made too long is cut.
+///
+/// # Errors
+/// When it is no input.
+pub(crate) fn read_redacted_input(text: &str) -> Result<Input, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct RedactedInput {
+        input: Input,
+    }
+    read_redacted::<RedactedInput>(text).map(|line| line.input)
+}
+
+/// The same of what our own loop learnt.
+///
+/// # Errors
+/// When it is no such record.
+pub(crate) fn read_redacted_run(text: &str) -> Result<RunRecord, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct RedactedRun {
+        run: RunRecord,
+    }
+    read_redacted::<RedactedRun>(text).map(|line| line.run)
+}
+
+fn read_redacted<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    if let Ok(line) = serde_json::from_str(text) {
+        return Ok(line);
+    }
+    let mut value = serde_json::from_str(text)?;
+    cut_labels(&mut value);
+    serde_json::from_value(value)
+}
+
+fn cut_labels(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = Label::cut(text).to_string(),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(cut_labels),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(cut_labels),
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
+    }
 }
 
 /// Writes the body of what our own loop learnt.

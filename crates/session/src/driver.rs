@@ -35,18 +35,20 @@ pub mod words;
 
 pub use crate::body::Frozen;
 use crate::body::SessionBody;
+use crate::redaction::{self, Redaction, SecretSources};
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
 pub use error::{AskError, DriverError, refusal_hint};
 pub use frozen::frozen_policy;
 pub use people::RemovedBy;
 pub use recent::RecentFinding;
-pub use records::open_existing;
 use records::{append, entry};
+pub use records::{is_redacted, open_existing};
 pub use report_files::Reporting;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
 pub use state::StateError;
+use std::path::Path;
 pub use steps::StepWords;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
@@ -57,6 +59,7 @@ use tripwire_fs::file::sweep_drafts;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::storage::disk::Disk;
 use tripwire_journal::{Batch, Durability, Journal};
+use tripwire_secrets::{Redactor, Vault};
 use tripwire_workspace::geometry::hook_script;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, template};
@@ -87,6 +90,8 @@ pub struct Driver<S: Storage = Disk> {
     reporting: Reporting,
     /// What other processes had decided, kept only where it is followed.
     followed: Option<Followed>,
+    /// Between the world and the record.
+    redaction: Redaction,
 }
 
 impl Driver<Disk> {
@@ -124,14 +129,17 @@ impl Driver<Disk> {
         let manifest = authority::manifest(layout)?;
         let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
+        // Nothing is made where nothing could be recorded.
+        let root = signing.as_ref().map(Signing::workspace).or(layout.workspace());
+        root.map(redaction::of_workspace).transpose()?;
         hook_script::write(layout, manifest.thresholds())?;
         let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
         let session = session::claim_unless(layout, now, was_given)?;
         let frozen =
             authority::freeze(SessionDir { layout, session: &session }, &manifest, chain.policy(), permissions, own)?;
         let journal = records::create_journal(layout, &session)?;
-        let mut driver =
-            Self { signing, ..Self::over(journal, layout, session, SessionState::fresh(chain, frozen, now)) };
+        let state = SessionState::fresh(chain, frozen, now);
+        let mut driver = Self::over(journal, layout, session, state).signed_by(signing);
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -169,6 +177,7 @@ impl Driver<Disk> {
     }
 
     fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
+        let redaction = Redaction::new(sources(layout, &session, state.chain.policy()));
         Self {
             journal,
             layout: layout.clone(),
@@ -180,7 +189,18 @@ impl Driver<Disk> {
             removed: None,
             reporting: Reporting::Own,
             followed: None,
+            redaction,
         }
+    }
+}
+
+/// Where the secrets of a session are known from, without the person's side.
+fn sources(layout: &Layout, session: &SessionId, policy: &Policy) -> SecretSources {
+    SecretSources {
+        root: layout.workspace().map(Path::to_owned),
+        session: session.as_str().to_owned(),
+        allowed: policy.secrets.allow.list().clone(),
+        ..SecretSources::default()
     }
 }
 
@@ -197,8 +217,36 @@ impl<S: Storage> Driver<S> {
     /// Has checkpoints signed from now on; without this the journal is chained and not signed.
     #[must_use]
     pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
+        let mut sources = sources(&self.layout, &self.session, self.policy());
+        if let Some(signing) = &signing {
+            signing.tell(&mut sources);
+        }
+        self.redaction = Redaction::new(sources);
         self.signing = signing;
         self
+    }
+
+    /// What replaces secrets by placeholders before anything of this session is hashed or stored.
+    ///
+    /// # Errors
+    /// When the workspace's own secrets cannot be read: then nothing may be recorded.
+    pub fn redactor(&self) -> Result<&Redactor, DriverError> {
+        Ok(self.redaction.redactor()?)
+    }
+
+    /// The real values behind the placeholders that this process made; never written.
+    #[must_use]
+    pub const fn vault(&self) -> &Vault {
+        &self.redaction.vault
+    }
+
+    /// Brings back what this process can still know of secrets that an earlier one redacted: values of the environment and
+    /// of `.env` files.
+    ///
+    /// # Errors
+    /// See [`Self::redactor`].
+    pub fn recall_secrets(&mut self) -> Result<(), DriverError> {
+        Ok(self.redaction.recall()?)
     }
 
     /// Says whether the agent's calls can write the manifest; unless said, they cannot.
@@ -348,7 +396,9 @@ impl<S: Storage> Driver<S> {
         timing: Timing,
         make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
     ) -> Result<StepOutcome, DriverError> {
-        let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, .. } = self;
+        let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, redaction, .. } =
+            self;
+        redaction.refresh()?;
         let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
         catch_up(&turn, dir, state, followed.as_mut())?;
@@ -356,10 +406,10 @@ impl<S: Storage> Driver<S> {
         let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting };
         let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
         let gathered = turn::gather(dir, state, own, at_look)?;
-        let decided = turn::decide_on_copy(state, session, gathered)?;
+        let decided = turn::decide_on_copy(state, session, gathered, redaction.redactor()?)?;
         let known = append(&mut turn, &decided.batch(state.known, now))?;
         let entries = decided.log_entries(dir, now);
-        let steps = decided.commit(state, known);
+        let (steps, what) = decided.commit(state, known);
         let taken = Taken { steps: &steps, entries: &entries };
         let mut carried = turn::carry_out(&turn, dir, state, taken, at_look);
         let signed = turn::sign_if_due(&mut turn, signing.as_ref(), state, &mut carried);
@@ -369,7 +419,7 @@ impl<S: Storage> Driver<S> {
         // Records that are not those that were signed: nothing may go on from here.
         signed?;
         let notices = turn::write_views(journal, dir, state, carried);
-        turn::outcome(steps, notices)
+        turn::outcome(steps, what, notices)
     }
 
     /// Keeps what a person asked for, for the briefing of a fresh worker.
@@ -377,7 +427,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When it cannot be written.
     pub fn keep_objective(&self, said: &str) -> Result<(), DriverError> {
-        Ok(objective::keep(&self.layout, &self.session, said)?)
+        Ok(objective::keep(&self.layout, &self.session, &self.redactor()?.redact(said))?)
     }
 
     /// Keeps what a call of someone else's agent was and gave, for the briefing of a fresh worker.
@@ -385,7 +435,11 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When it cannot be written.
     pub fn keep_step(&self, step: &StepWords<'_>) -> Result<(), DriverError> {
-        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, step)?)
+        let redactor = self.redactor()?;
+        let (said, output) = (redactor.redact(step.said), redactor.redact(step.output));
+        let arguments = redactor.redact_json(step.arguments);
+        let clean = StepWords { said: &said, arguments: &arguments, output: &output, ..*step };
+        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, &clean)?)
     }
 
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
@@ -400,7 +454,8 @@ impl<S: Storage> Driver<S> {
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
         let Self { journal, layout, session, state, .. } = self;
-        let head = SessionBody::new(session.as_str(), state.chain.policy())?.with_authority(&state.frozen).text()?;
+        let head = SessionBody::new(session.as_str(), state.chain.policy())?.with_authority(&state.frozen);
+        let head = head.redacted().text()?;
         let batch = Batch { entries: vec![entry(&head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         state.known = append(&mut turn, &batch)?;

@@ -10,6 +10,7 @@ pub mod foreign;
 pub mod formats;
 pub mod memory;
 pub mod notify;
+pub mod redaction;
 pub mod replay;
 pub mod review;
 pub mod sources;

@@ -13,11 +13,13 @@ pub use error::{ENTRY_BYTES_MAX, FORMS_MAX, MemoryError};
 pub use form::{Form, StoredAs, Visibility};
 use pointer::Pointer;
 pub use record::{FormRecord, OriginRecord, Record};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_fs::file::{self, FileAction, FileError, ReadError, make_folder, read_bounded};
 use tripwire_fs::lock::FileLock;
+use tripwire_secrets::Redactor;
 
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +36,30 @@ pub struct Listed {
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     folder: PathBuf,
+    redactor: Option<Redactor>,
 }
 
 impl MemoryStore {
     /// The store in a folder; nothing is touched yet.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+        Self { folder: folder.to_owned(), redactor: None }
+    }
+
+    /// Stores texts with placeholders in the place of their secrets from now on.
+    #[must_use]
+    pub fn redacting(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// What is stored of a content.
+    fn clean<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let redacted = self.redactor.as_ref().zip(std::str::from_utf8(bytes).ok());
+        match redacted.map(|(redactor, text)| redactor.redact(text)) {
+            Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+            Some(Cow::Borrowed(_)) | None => Cow::Borrowed(bytes),
+        }
     }
 
     /// Stores a content and gives its pointer; the same bytes have the same pointer.
@@ -48,7 +67,7 @@ impl MemoryStore {
     /// A content that is already there keeps the stricter of the two visibilities.
     pub fn put(&self, bytes: &[u8], visibility: Visibility) -> Result<Pointer, MemoryError> {
         let _lock = self.lock()?;
-        let (pointer, was) = self.store(bytes)?;
+        let (pointer, was) = self.store(&self.clean(bytes))?;
         self.change(pointer, was, |record| record.restrict(visibility))?;
         Ok(pointer)
     }
@@ -62,6 +81,7 @@ impl MemoryStore {
         if record.forms.len() >= FORMS_MAX {
             return Err(MemoryError::TooManyForms { pointer: *original });
         }
+        let bytes = &*self.clean(bytes);
         let (pointer, was) = self.store(bytes)?;
         let visibility = record.visibility;
         self.change(pointer, was, |record| {

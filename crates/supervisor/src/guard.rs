@@ -23,7 +23,8 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
-use tripwire_observe::observe;
+use tripwire_observe::{CleanCall, observe};
+use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::file_marks::FileMarks;
 use tripwire_session::sources::{counts_as_code, is_source};
@@ -259,20 +260,20 @@ impl Guard {
                 self.publish(driver, taken);
             }
             if let Event::Done(tool, _) = &call.event {
-                self.note_proof(tool, driver.view().verdict);
+                self.note_proof(tool, driver.view().verdict, driver.redactor()?);
             }
             Ok(handled)
         })
     }
 
     /// Remembers on which test run the verdict rests: a person is to know what was believed.
-    fn note_proof(&self, tool: &ToolCall, verdict: Verification) {
+    fn note_proof(&self, tool: &ToolCall, verdict: Verification, redactor: &Redactor) {
         let mut pulse = self.lock_pulse();
         if verdict != Verification::Verified {
             pulse.proof = None;
             return;
         }
-        let facts = observe(&tool.raw());
+        let facts = observe(&CleanCall::of(&tool.raw(), redactor).raw());
         if facts.flags.has(Flag::Test) {
             let action = facts.action.signature.unwrap_or(facts.action.tool).to_string();
             pulse.proof = Some(TestRun { action, call: tool.call_id.clone() });

@@ -4,6 +4,7 @@
 
 mod child;
 mod dir;
+pub mod keys;
 mod program;
 mod size;
 pub mod synthetic;

@@ -7,7 +7,8 @@ use super::engine_set::EngineSet;
 use super::error::SessionError;
 use super::facts::{self, Facts};
 use super::frontend::{Frontend, Status};
-use super::tool_runner::ToolRunner;
+use super::real_call::{self, RealCall};
+use super::tool_runner::{ToolRunner, not_run};
 use super::watch::Watch;
 use super::written::{keep_plan, write_todo};
 use crate::prompt;
@@ -23,7 +24,7 @@ use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, What, Work
 use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
 use tripwire_core::run::ending::Ending;
-use tripwire_core::run::record::{Call, CallOutcome, Returned, RunRecord};
+use tripwire_core::run::record::{Call, Checked, RunRecord};
 use tripwire_core::run::{LoopEffect, LoopRequest, Next, Run, RunInput};
 use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis};
 use tripwire_session::driver::Driver;
@@ -139,8 +140,11 @@ impl Session<'_> {
                 }
                 Next::Ask { engine } => self.ask(engine)?,
                 Next::Check(call) => {
-                    let checked = self.runner.check(&call);
-                    self.learn(&RunRecord::Checked(checked), Duration::ZERO)?;
+                    let checked = match RealCall::of(&call, self.driver.vault()) {
+                        Ok(call) => self.runner.check(&call),
+                        Err(error) => Checked::Fault(real_call::fault(&error)),
+                    };
+                    self.learn(RunRecord::Checked(checked), Duration::ZERO)?;
                 }
                 Next::Execute(call) => self.execute(&call)?,
                 Next::JudgeLoop => self.judge_loop()?,
@@ -201,10 +205,14 @@ impl Session<'_> {
                 let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
                 What::Event(self.facts().model_event(answer, answer_budget::size(&question)))
             }
-            LoopRequest::ToolRequest(call) => {
-                let meaning = self.runner.meaning(call);
-                What::Request(self.facts().tool_request(call, meaning))
-            }
+            LoopRequest::ToolRequest(call) => match RealCall::of(call, self.driver.vault()) {
+                Ok(call) => {
+                    let meaning = self.runner.meaning(&call);
+                    What::Request(self.facts().tool_request(&call.real, meaning))
+                }
+                // A call that does not decode is never requested; without authority the gate refuses it.
+                Err(_) => What::Request(self.facts().tool_request(call, None)),
+            },
             LoopRequest::ToolResult(returned) | LoopRequest::ApplyResult(returned) => {
                 What::Result(self.facts().result(returned))
             }
@@ -240,7 +248,7 @@ impl Session<'_> {
 
     /// Puts something before the chain, with what it has to know first.
     fn put_all(&mut self, before: Vec<What>, what: What) -> Result<(), SessionError> {
-        let taken = self.driver.take_all_now(before, what.clone(), clock::now)?;
+        let taken = self.driver.take_all_now(before, what, clock::now)?;
         self.catch_up()?;
         for decision in &taken.before {
             let effects = self.run.take(RunInput::Noticed(decision));
@@ -249,17 +257,17 @@ impl Session<'_> {
         self.permit = taken.permit;
         let safety = &taken.decision.safety;
         self.throttled = safety.retry_after_ms.map(|_| format!("{} [{}]", safety.reason, safety.rule.id()));
-        let effects = self.run.take(RunInput::Decided(&what, &taken.decision));
+        let effects = self.run.take(RunInput::Decided(&taken.what, &taken.decision));
         self.carry_out(effects)?;
         taken.notices.iter().for_each(|notice| self.frontend.notice(notice));
         Ok(())
     }
 
     /// Journals what was learnt, then lets the machine use it.
-    pub(super) fn learn(&mut self, record: &RunRecord, took: Duration) -> Result<(), SessionError> {
-        self.driver.learn(record, took, clock::now())?;
+    pub(super) fn learn(&mut self, record: RunRecord, took: Duration) -> Result<(), SessionError> {
+        let record = self.driver.learn(record, took, clock::now())?;
         self.catch_up()?;
-        let effects = self.run.take(RunInput::Record(record));
+        let effects = self.run.take(RunInput::Record(&record));
         self.carry_out(effects)
     }
 
@@ -285,7 +293,7 @@ impl Session<'_> {
                     let status = self.status("");
                     self.frontend.line(&line, &status);
                 }
-                LoopEffect::Say(saying) => self.conversation.say(&saying),
+                LoopEffect::Say(saying) => self.conversation.say(&saying, self.driver.vault()),
                 LoopEffect::Forget => self.conversation.forget(),
                 LoopEffect::Brief => self.driver.brief(clock::now())?,
                 LoopEffect::Plan(plan) => keep_plan(&self.layout, &plan)?,
@@ -315,7 +323,7 @@ impl Session<'_> {
                 let heard =
                     Listening { status, watch, frontend: &mut **frontend, until }.ask(asked.as_mut(), &question);
                 let used = asked.spent();
-                engines.record(&question, &heard);
+                engines.record(&question, &heard, runner.redactor());
                 match heard {
                     Ok(answer) => RunRecord::Answered(with_own_ids(runner.claim_of_worker(answer), step)),
                     Err(error) => RunRecord::Failed(late_or(error, until, longest).failure(name, used)),
@@ -324,7 +332,7 @@ impl Session<'_> {
         };
         self.took = begun.elapsed();
         let took = self.took;
-        self.learn(&record, took)
+        self.learn(record, took)
     }
 
     /// What is left of the money, where it is bounded.
@@ -338,9 +346,16 @@ impl Session<'_> {
     fn execute(&mut self, call: &Call) -> Result<(), SessionError> {
         // Without a permit nothing runs; the machine asks for one again.
         let Some(permit) = self.permit.take() else {
-            return self.learn(&RunRecord::Returned(not_permitted()), Duration::ZERO);
+            return self.learn(RunRecord::Returned(not_run("not run: the permit was lost; ask again")), Duration::ZERO);
         };
-        self.learn(&RunRecord::Started, Duration::ZERO)?;
+        self.learn(RunRecord::Started, Duration::ZERO)?;
+        let real = match RealCall::of(call, self.driver.vault()) {
+            Ok(real) => real,
+            Err(error) => {
+                return self.learn(RunRecord::Returned(not_run(&real_call::not_resolved(&error))), Duration::ZERO);
+            }
+        };
+        self.runner.redact_with(self.driver.redactor()?);
         let begun = Instant::now();
         let deadline = self.deadline(permit.deadline());
         let interrupt = self.runner.interrupt();
@@ -352,11 +367,13 @@ impl Session<'_> {
         let Self { runner, watch, frontend, .. } = self;
         let returned = std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            scope.spawn(move || sender.send(runner.execute(permit, call, deadline)));
+            scope.spawn(move || sender.send(runner.execute(permit, &real, deadline)));
             loop {
                 match receiver.recv_timeout(LOOK) {
                     Ok(returned) => return returned,
-                    Err(RecvTimeoutError::Disconnected) => return broken(),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return not_run("not run: the tool broke off inside tripwire");
+                    }
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 if frontend.is_interrupted() || watch.is_stop_ordered() {
@@ -370,9 +387,9 @@ impl Session<'_> {
         let took = self.took;
         let plan = plan_of(&call.arguments).filter(|_| call.tool == PLAN && !returned.how.is_error());
         if let Some(plan) = plan {
-            self.learn(&RunRecord::Planned(plan), Duration::ZERO)?;
+            self.learn(RunRecord::Planned(plan), Duration::ZERO)?;
         }
-        self.learn(&RunRecord::Returned(returned), took)
+        self.learn(RunRecord::Returned(returned), took)
     }
 
     fn must_stop(&self) -> bool {
@@ -393,7 +410,7 @@ impl Session<'_> {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
             self.frontend.beat(&status);
         }
-        self.learn(&RunRecord::Waited, Duration::ZERO)
+        self.learn(RunRecord::Waited, Duration::ZERO)
     }
 
     /// Waits until a person did something, or until the wall clock has something to say.
@@ -479,16 +496,4 @@ impl Session<'_> {
 /// The person at the terminal interrupted the loop.
 fn interrupt() -> What {
     What::Human(HumanAct::Stop.signed(&account::current(), "interrupt"))
-}
-
-fn not_permitted() -> Returned {
-    not_run("not run: the permit was lost; ask again")
-}
-
-fn broken() -> Returned {
-    not_run("not run: the tool broke off inside tripwire")
-}
-
-fn not_run(text: &str) -> Returned {
-    Returned { exit_code: None, how: CallOutcome::NotRun, pointer: None, text: text.into(), verbatim: None }
 }

@@ -25,7 +25,7 @@ impl Session<'_> {
             Ok(spoken) => RunRecord::LoopJudged(spoken),
             Err(failure) => RunRecord::LoopNotJudged(*failure),
         };
-        self.learn(&record, begun.elapsed())
+        self.learn(record, begun.elapsed())
     }
 
     /// Asks an advisor what to do about a deadlock (RUN-5).
@@ -36,7 +36,7 @@ impl Session<'_> {
             Ok(spoken) => RunRecord::Advised(spoken),
             Err(failure) => RunRecord::NoAdvice(*failure),
         };
-        self.learn(&record, begun.elapsed())
+        self.learn(record, begun.elapsed())
     }
 
     /// Has the staged change reviewed by its digest (REVIEW-1).
@@ -55,7 +55,7 @@ impl Session<'_> {
             }
             Ok(Some((digest, change))) => self.ask_reviewer(digest, &change),
         };
-        self.learn(&record, begun.elapsed())
+        self.learn(record, begun.elapsed())
     }
 
     fn ask_reviewer(&mut self, digest: Digest, change: &str) -> RunRecord {
@@ -73,20 +73,20 @@ impl Session<'_> {
     pub(super) fn apply(&mut self, proposal: Digest) -> Result<(), SessionError> {
         let permit = self.permit.take();
         let returned = self.runner.apply(permit, facts::apply_action().exact(), &proposal);
-        self.learn(&RunRecord::Applied(returned), Duration::ZERO)
+        self.learn(RunRecord::Applied(returned), Duration::ZERO)
     }
 
     fn ask_aux(&mut self, aux: AuxEngine, text: String) -> Result<Spoken, Box<EngineFailure>> {
         let status = self.status(aux.doing());
         let (until, money) = (self.wall_clock(), self.money_left());
-        let Self { engines, watch, frontend, .. } = self;
+        let Self { engines, runner, watch, frontend, .. } = self;
         let Some(asked) = engines.aux(aux) else { return Err(Box::new(missing(Label::cut(aux.doing())))) };
         let turns = [Turn::User(text)];
         let mut question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
         question.output_tokens_max = longest_answer(asked, &question, money);
         let heard = Listening { status, watch, frontend: &mut **frontend, until }.ask(asked, &question);
         let (name, lost) = (engine_label(asked.name()), asked.spent());
-        engines.record_aux(aux, &question, &heard);
+        engines.record_aux(aux, &question, &heard, runner.redactor());
         match heard {
             Ok(Answer { model, text, usage, .. }) => Ok(Spoken { engine: name, model, text, usage }),
             Err(error) => Err(Box::new(error.failure(name, lost))),

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tripwire_authority::identity::{Configuration, Part};
+use tripwire_core::counted::counted;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Policy, PolicyError};
@@ -20,6 +21,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FailureKind, OnHold, RUN_VERSION, RunRecord, Setup};
 use tripwire_core::run::{LoopEffect, Next, Run, engine_label};
+use tripwire_secrets::{Redactor, Vault};
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_session::staging::Staging;
@@ -60,7 +62,7 @@ pub fn check_start(
     check_stop(layout)?;
     nothing_unread(layout)?;
     let trial = trial(layout, &change)?;
-    ToolRunner::new(root, layout, &trial, ToolAccess::none())?;
+    ToolRunner::new(root, layout, &trial, ToolAccess::none(), &Redactor::default())?;
     Ok(trial.limits.max_session_runtime_ms.get().map(|ms| Duration::from_millis(ms.get())))
 }
 
@@ -78,13 +80,15 @@ pub fn begin(
     let mut own = Configuration::default();
     own.set(Part::Prompt, Some(prompt_sha256));
     own.set(Part::Tools, Some(registry_sha256));
-    let driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
+    let mut driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
     let lock = LoopLock::claim(&plan.layout, driver.session())?;
     let runner = runner(&plan, &driver)?;
     driver.keep_objective(&plan.objective)?;
     plan.engines.names().keep(&plan.layout, driver.session().as_str())?;
     let setup = setup(&plan, &driver, registry_sha256);
-    let (run, effects) = Run::new(setup.clone(), driver.policy());
+    let begun = driver.learn(RunRecord::Begun(setup.clone()), Duration::ZERO, clock::now())?;
+    let setup = if let RunRecord::Begun(setup) = begun { setup } else { setup };
+    let (run, effects) = Run::new(setup, driver.policy());
     let parts = Parts {
         driver,
         run,
@@ -98,7 +102,6 @@ pub fn begin(
         tail: Tail::default(),
     };
     let mut session = Session::new(parts, frontend)?;
-    session.driver().learn(&RunRecord::Begun(setup), Duration::ZERO, clock::now())?;
     session.carry_out(effects)?;
     Ok(session)
 }
@@ -123,7 +126,17 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         Transcript::open(&plan.layout, id, &retold.transcript)?;
         return Err(SessionError::Over { session: session(), ending });
     }
-    let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
+    let mut driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
+    driver.recall_secrets()?;
+    let gone = retold.conversation.restore(driver.vault());
+    if gone > 0 {
+        frontend.notice(&format!(
+            "{} of this session {} no longer in memory: the model sees {}, and a call that uses one is refused",
+            counted(gone, "secret"),
+            if gone == 1 { "is" } else { "are" },
+            if gone == 1 { "its placeholder" } else { "their placeholders" },
+        ));
+    }
     let runner = runner(&plan, &driver)?;
     for (what, frozen, now) in [
         ("system prompt", run.setup().prompt_sha256, Digest::of(prompt::SYSTEM.as_bytes())),
@@ -152,7 +165,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         // Taking a session up withdraws its order to stop: an order on disk was refused above.
         session.put(What::Human(HumanAct::WithdrawStop.signed(&account::current(), "")))?;
     }
-    session.learn(&RunRecord::Resumed(patience), Duration::ZERO)?;
+    session.learn(RunRecord::Resumed(patience), Duration::ZERO)?;
     Ok(session)
 }
 
@@ -188,7 +201,7 @@ fn setup(plan: &Plan, driver: &Driver, registry_sha256: Digest) -> Setup {
 /// The tools of a session, as far as its role reaches; on a staged copy, where a reviewer must approve what they did.
 fn runner(plan: &Plan, driver: &Driver) -> Result<ToolRunner, SessionError> {
     let access = ToolAccess::of(driver.frozen().permissions.as_ref(), driver.role());
-    let runner = ToolRunner::new(&plan.root, &plan.layout, driver.policy(), access)?;
+    let runner = ToolRunner::new(&plan.root, &plan.layout, driver.policy(), access, driver.redactor()?)?;
     if plan.engines.reviewer.is_none() {
         return Ok(runner);
     }
@@ -236,7 +249,7 @@ impl Retold {
                     *self.had.entry(failure.engine.clone()).or_default() += 1;
                 }
             }
-            LoopEffect::Say(saying) => self.conversation.say(saying),
+            LoopEffect::Say(saying) => self.conversation.say(saying, &Vault::default()),
             LoopEffect::Forget => self.conversation.forget(),
             LoopEffect::Brief | LoopEffect::Plan(_) | LoopEffect::Recite(_) => {}
         }

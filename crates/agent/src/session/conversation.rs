@@ -2,9 +2,11 @@
 
 use crate::engines::{Question, ToolAnswer, ToolSpec, Turn};
 use crate::prompt::ADVISOR_LINES;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use tripwire_core::run::Saying;
+use tripwire_core::run::record::Call;
 use tripwire_core::units::Tokens;
+use tripwire_secrets::{Vault, all_placeholders};
 
 /// The longest answer that is asked for.
 pub(super) const OUTPUT_TOKENS_MAX: Tokens = Tokens::new(8_192);
@@ -16,23 +18,52 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Appends a turn.
-    pub(super) fn say(&mut self, saying: &Saying) {
+    /// Appends a turn, with the real values that the model knows.
+    pub(super) fn say(&mut self, saying: &Saying, vault: &Vault) {
+        let real = |text: &str| vault.restore_known(text).into_owned();
+        let call = |call: &Call| Call { arguments: real(&call.arguments).into(), ..call.clone() };
         self.turns.push(match saying {
-            Saying::User(text) => Turn::User(text.to_string()),
-            Saying::Model(answer) => Turn::Model { text: answer.text.to_string(), calls: answer.calls.clone() },
+            Saying::User(text) => Turn::User(real(text)),
+            Saying::Model(answer) => {
+                Turn::Model { text: real(&answer.text), calls: answer.calls.iter().map(call).collect() }
+            }
             Saying::Results(answers) => Turn::Results(
                 answers
                     .iter()
                     .map(|answer| ToolAnswer {
                         id: answer.call.id.to_string(),
                         tool: answer.call.tool.to_string(),
-                        text: answer.text.to_string(),
+                        text: real(&answer.text),
                         is_error: answer.is_error,
                     })
                     .collect(),
             ),
         });
+    }
+
+    /// Puts real values in the place of the placeholders of an earlier process, as far as this one knows them, and counts the
+    /// placeholders that stay.
+    pub(super) fn restore(&mut self, vault: &Vault) -> usize {
+        let mut left = BTreeSet::new();
+        let mut real = |text: &mut String| {
+            *text = vault.restore_known(text).into_owned();
+            left.extend(all_placeholders(text).map(str::to_owned));
+        };
+        for turn in &mut self.turns {
+            match turn {
+                Turn::User(text) => real(text),
+                Turn::Model { text, calls } => {
+                    real(text);
+                    for call in calls {
+                        let mut arguments = call.arguments.to_string();
+                        real(&mut arguments);
+                        call.arguments = arguments.into();
+                    }
+                }
+                Turn::Results(answers) => answers.iter_mut().for_each(|answer| real(&mut answer.text)),
+            }
+        }
+        left.len()
     }
 
     /// Begins anew.

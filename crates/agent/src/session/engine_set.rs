@@ -11,6 +11,7 @@ use tripwire_core::label::Label;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{Answer, Spent};
 use tripwire_core::units::Tokens;
+use tripwire_secrets::Redactor;
 
 /// How long an engine may take to say a word before a session is begun: a model on this machine may have to be loaded
 /// first.
@@ -183,23 +184,34 @@ impl EngineSet {
     }
 
     /// Records what the model said.
-    pub(super) fn record(&mut self, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
-        note(self.recorders.model.as_mut(), question, heard);
+    pub(super) fn record(&mut self, question: &Question<'_>, heard: &Result<Answer, EngineError>, redactor: &Redactor) {
+        note(self.recorders.model.as_mut(), question, heard, redactor);
     }
 
     /// Records what an engine beside the loop said.
-    pub(super) fn record_aux(&mut self, aux: AuxEngine, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
+    pub(super) fn record_aux(
+        &mut self,
+        aux: AuxEngine,
+        question: &Question<'_>,
+        heard: &Result<Answer, EngineError>,
+        redactor: &Redactor,
+    ) {
         let recorder = match aux {
             AuxEngine::Advisor(_) => self.recorders.advisor.as_mut(),
             AuxEngine::Reviewer => self.recorders.reviewer.as_mut(),
         };
-        note(recorder, question, heard);
+        note(recorder, question, heard, redactor);
     }
 }
 
 /// A recording that cannot be written does not end the session: the journal holds every answer.
-fn note(recorder: Option<&mut Recorder>, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
+fn note(
+    recorder: Option<&mut Recorder>,
+    question: &Question<'_>,
+    heard: &Result<Answer, EngineError>,
+    redactor: &Redactor,
+) {
     if let Some(recorder) = recorder {
-        drop(recorder.record(question, heard));
+        drop(recorder.record(question, heard, redactor));
     }
 }

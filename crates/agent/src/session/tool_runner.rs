@@ -4,6 +4,7 @@
 //! runs; what it came to goes back as facts.
 
 use super::change;
+use super::real_call::RealCall;
 use crate::engines::ToolSpec;
 use crate::tools::registry::{FINISH, SHELL};
 use crate::tools::{self, Decoded, Limits, Meaning, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
@@ -22,6 +23,7 @@ use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, 
 use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall, is_code};
+use tripwire_secrets::Redactor;
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
 use tripwire_session::execution::spend;
 use tripwire_session::file_marks::FileMarks;
@@ -111,6 +113,7 @@ pub(super) struct ToolRunner {
     memories: Memories,
     verify: String,
     observer: Observer,
+    redactor: Redactor,
     /// The staged copy, where a change must be reviewed before it is applied.
     staging: Option<Staging>,
     /// The tree as it was after the last call that could change it.
@@ -144,17 +147,19 @@ impl ToolRunner {
         layout: &Layout,
         policy: &Policy,
         authority: ToolAccess,
+        redactor: &Redactor,
     ) -> Result<Self, ToolRunnerError> {
         Ok(Self {
             registry: Registry::new()?,
             root: root.to_owned(),
             files: Files::of(root, layout.folder())?,
-            memory: MemoryStore::at(&layout.memory()),
+            memory: MemoryStore::at(&layout.memory()).redacting(redactor.clone()),
             executor: SandboxedExecutor::new(Confinement { writes: authority.writes, ..confinement(root, policy) }),
             limits: Limits::of(policy),
             memories: authority.memories,
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
+            redactor: redactor.clone(),
             staging: None,
             marks: None,
             current: None,
@@ -179,6 +184,17 @@ impl ToolRunner {
         Ok(self)
     }
 
+    /// What keeps secrets out of the record.
+    pub(super) const fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Keeps other secrets out of the record from now on: those that the workspace has by now.
+    pub(super) fn redact_with(&mut self, redactor: &Redactor) {
+        self.memory = self.memory.clone().redacting(redactor.clone());
+        self.redactor = redactor.clone();
+    }
+
     /// The folder whose contents the agent changes.
     pub(super) fn tree(&self) -> &Path {
         self.files.tree()
@@ -200,7 +216,7 @@ impl ToolRunner {
     }
 
     /// Checks a call against the registry. A call that decodes is kept until its event.
-    pub(super) fn check(&mut self, call: &Call) -> Checked {
+    pub(super) fn check(&mut self, call: &RealCall) -> Checked {
         match self.take_up(call) {
             Ok(current) if current.decoded.tool() == FINISH => Checked::Finish,
             Ok(_) => Checked::Valid,
@@ -217,16 +233,19 @@ impl ToolRunner {
     }
 
     /// The call as it was decoded; decoded now where another process checked it.
-    fn take_up(&mut self, call: &Call) -> Result<&mut CurrentCall, ToolFault> {
-        let current = match self.current.take().filter(|current| current.decoded.is_of(call)) {
+    fn take_up(&mut self, call: &RealCall) -> Result<&mut CurrentCall, ToolFault> {
+        let current = match self.current.take().filter(|current| current.decoded.is_of(&call.real)) {
             Some(current) => current,
-            None => CurrentCall { decoded: decode(call, self.registry.entries())?, ended: None },
+            None => {
+                let decoded = decode(&call.real, self.registry.entries())?.recorded_as(&call.recorded);
+                CurrentCall { decoded, ended: None }
+            }
         };
         Ok(self.current.insert(current))
     }
 
     /// What a call means for the gate; nothing for a call that does not decode, which is never requested.
-    pub(super) fn meaning(&mut self, call: &Call) -> Option<Meaning> {
+    pub(super) fn meaning(&mut self, call: &RealCall) -> Option<Meaning> {
         self.take_up(call).ok()?;
         let current = self.current.as_ref()?;
         Some(current.decoded.meaning(&self.files, &self.memory))
@@ -253,7 +272,7 @@ impl ToolRunner {
     }
 
     /// Carries out a permitted call.
-    pub(super) fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
+    pub(super) fn execute(&mut self, permit: Permit, call: &RealCall, deadline: Option<Instant>) -> Returned {
         if let Err(fault) = self.take_up(call) {
             return returned(CallOutcome::NotRun, fault.for_model());
         }
@@ -290,11 +309,11 @@ impl ToolRunner {
 
     /// What a call looks like from outside, by the same functions that observe other agents.
     pub(super) fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
-        let current = self.current.take().filter(|current| current.decoded.is_of(call));
+        let current = self.current.take().filter(|current| current.decoded.is_recorded_as(call));
         let ran = current.filter(|_| !was_never_run(returned.how));
         let mut event = match ran {
             Some(CurrentCall { decoded, ended: Some(EndedCall { ran, changes }) }) => {
-                AgentEvent { changes, ..ran.event(&decoded, &self.files, &mut self.observer) }
+                AgentEvent { changes, ..ran.event(&decoded, &self.files, &mut self.observer, &self.redactor) }
             }
             Some(CurrentCall { ended: None, .. }) | None => self.event_from_text(call, returned),
         };
@@ -403,6 +422,11 @@ fn confinement(root: &Path, policy: &Policy) -> Confinement {
 
 fn returned(how: CallOutcome, text: String) -> Returned {
     Returned { exit_code: None, how, pointer: None, text: text.into(), verbatim: None }
+}
+
+/// What a call gave that was not run.
+pub(super) fn not_run(text: &str) -> Returned {
+    returned(CallOutcome::NotRun, text.to_owned())
 }
 
 const fn was_never_run(how: CallOutcome) -> bool {

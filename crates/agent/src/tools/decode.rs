@@ -25,6 +25,8 @@ const SHOWN_BYTES: usize = 120;
 pub struct Decoded {
     tool: &'static str,
     call: Call,
+    /// The same call as the record holds it.
+    recorded: Option<Call>,
     prepared: Box<dyn PreparedCall>,
 }
 
@@ -160,7 +162,7 @@ pub fn decode(call: &Call, tools: &[ToolEntry]) -> Result<Decoded, ToolFault> {
     let arguments: Value = serde_json::from_str(text).map_err(|error| not_json(entry.name, text, &error))?;
     let prepared =
         entry.prepare(arguments).map_err(|mistakes| ToolFault::Invalid { tool: entry.name.to_owned(), mistakes })?;
-    Ok(Decoded { tool: entry.name, call: call.clone(), prepared })
+    Ok(Decoded { tool: entry.name, call: call.clone(), recorded: None, prepared })
 }
 
 /// The arguments as the model wrote them; some providers send nothing at all where a tool needs none.
@@ -199,10 +201,23 @@ impl Decoded {
         self.call == *call
     }
 
-    /// The arguments as the model wrote them.
+    /// Whether it is the call that the record holds like this.
+    #[must_use]
+    pub fn is_recorded_as(&self, call: &Call) -> bool {
+        self.recorded.as_ref().unwrap_or(&self.call) == call
+    }
+
+    /// The arguments as they are recorded: without secrets.
     #[must_use]
     pub fn text(&self) -> &str {
-        written(&self.call)
+        written(self.recorded.as_ref().unwrap_or(&self.call))
+    }
+
+    /// Observes the call in this form, which has placeholders in the place of its secrets.
+    #[must_use]
+    pub fn recorded_as(mut self, call: &Call) -> Self {
+        self.recorded = Some(call.clone());
+        self
     }
 
     pub(super) fn prepared(&self) -> &dyn PreparedCall {

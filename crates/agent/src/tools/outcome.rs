@@ -5,7 +5,8 @@ use crate::engines::ToolAnswer;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Status};
 use tripwire_core::chain::feedback::ExecutionResult;
 use tripwire_core::run::record::Call;
-use tripwire_observe::{Observer, RawCall};
+use tripwire_observe::{CleanCall, Observer, RawCall};
+use tripwire_secrets::Redactor;
 use tripwire_session::execution::SpentPermit;
 use tripwire_session::files::Files;
 use tripwire_session::memory::pointer::Pointer;
@@ -57,7 +58,7 @@ impl Ran {
     /// The event for the engine, through the same functions that observe other agents. What the tool itself
     /// knows about its end counts more than what its words look like.
     #[must_use]
-    pub fn event(&self, call: &Decoded, files: &Files, observer: &mut Observer) -> AgentEvent {
+    pub fn event(&self, call: &Decoded, files: &Files, observer: &mut Observer, redactor: &Redactor) -> AgentEvent {
         let raw = RawCall {
             tool: call.tool(),
             args: call.text(),
@@ -72,7 +73,7 @@ impl Ran {
             workspace_root: root(files),
             ..RawCall::default()
         };
-        let mut facts = observer.observe(&raw);
+        let mut facts = observer.observe(&CleanCall::of(&raw, redactor).raw());
         if let Some(class) = self.class {
             facts.outcome.error_class = Some(class);
             facts.outcome.status = Status::Error;

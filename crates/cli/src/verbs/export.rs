@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{Form, Out};
+use crate::print::{self, Form, Out};
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
@@ -11,7 +11,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_core::counted::counted;
 use tripwire_journal::bundle::{self, BundleError};
-use tripwire_session::driver::{freeze, open_existing};
+use tripwire_session::driver::{freeze, is_redacted, open_existing};
 use tripwire_workspace::geometry::replay_file;
 
 /// Write a session into one file that `tripwire verify FILE` and `tripwire replay FILE` read on any machine.
@@ -35,12 +35,19 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
     let layout = workspace.layout();
     let session = args.which.find(layout)?;
     let mut journal = open_existing(layout, &session)?;
+    let is_redacted = is_redacted(&journal)?;
+    if !is_redacted {
+        print::say(&format!(
+            "note: session {session} was recorded before secrets were redacted; look for them with `tripwire scan --secrets` \
+             before the file leaves this machine"
+        ));
+    }
     let mut out = Out::lock();
     let Some(file) = &args.file else {
         freeze::write(&journal, layout, &session, None)?;
         let path = replay_file::path(layout, &session);
         out.line(&match args.form.json {
-            true => json!({"session": session.as_str(), "replay": path, "records": journal.records()}).to_string(),
+            true => json!({"session": session.as_str(), "replay": path, "records": journal.records(), "redacted": is_redacted}).to_string(),
             false => format!("{session}: {} frozen in `{}`", counted(journal.records(), "record"), path.display()),
         })?;
         out.flush()?;
@@ -63,6 +70,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
     out.line(&match args.form.json {
         true => json!({
             "session": session.as_str(), "file": file, "records": records, "checkpoints": checkpoints, "blobs": blobs,
+            "redacted": is_redacted,
         })
         .to_string(),
         false => format!(

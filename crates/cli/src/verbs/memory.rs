@@ -4,7 +4,8 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form as Printed, Out};
 use crate::session;
-use crate::workspace::{Acting, Where};
+
+use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::io::Write as _;
@@ -127,7 +128,7 @@ fn put(args: &PutArgs) -> Result<Exit, Problem> {
     let visibility = if args.private { Visibility::Private } else { Visibility::Public };
     let workspace = args.place.open()?;
     Door::of(&workspace, &args.acting)?.write(visibility)?;
-    let pointer = store(workspace.layout()).put(&bytes, visibility)?;
+    let pointer = store(workspace.layout()).redacting(workspace::redactor(&workspace)?).put(&bytes, visibility)?;
     let line = match args.form.json {
         true => json!({"pointer": pointer, "bytes": bytes.len()}).to_string(),
         false => pointer.to_string(),
@@ -154,6 +155,7 @@ fn compress(args: &CompressArgs) -> Result<Exit, Problem> {
         });
     };
     let bytes = read(file)?;
+    let store = store.redacting(workspace::redactor(&workspace)?);
     let pointer = store.compress(&original, form.into(), &bytes)?;
     print(&match args.json {
         true => json!({"pointer": pointer, "original": original, "form": Form::from(form)}).to_string(),

@@ -53,9 +53,10 @@ enum Times {
 /// Runs the verb.
 pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
     let name = print::name(&args.file);
-    let mut inputs = Inputs::new(print::open(&args.file)?);
+    let inputs = Inputs::new(print::open(&args.file)?);
     let workspace = args.which.place.open()?;
     let mut driver = session(args, &workspace)?;
+    let mut inputs = inputs.redacting(driver.redactor()?.clone());
     let mut out = Out::lock();
     let mut exit = Exit::Done;
     loop {

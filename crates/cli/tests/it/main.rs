@@ -21,6 +21,7 @@ mod run;
 mod sandbox;
 mod scan_transcripts;
 mod scenarios;
+mod secrets;
 mod seeds;
 mod session;
 mod verbs;

@@ -15,6 +15,7 @@ use super::reply::Reply;
 use super::window;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
+use std::path::Path;
 use std::time::Duration;
 use tripwire_core::chain::event::DiskChanges;
 use tripwire_core::chain::gate::dirty_bits::Verification;
@@ -25,6 +26,7 @@ use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
 use tripwire_judge as judge;
+use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome, StepWords};
 use tripwire_session::foreign::Foreign;
 use tripwire_workspace::Workspace;
@@ -111,7 +113,7 @@ impl HookHandler<'_> {
                 self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?
             }
         };
-        notes.write(memory.text().as_bytes())?;
+        notes.write(driver.redactor()?.redact_json(&memory.text()).as_bytes())?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
         Ok(Handled { reply: say(call, &answer), taken, retry_after })
     }
@@ -123,9 +125,8 @@ impl HookHandler<'_> {
     /// # Errors
     /// When the engine cannot decide: then the caller has to refuse.
     pub fn opinion(&self, call: &HookCall, driver: &mut Driver) -> Result<Reply, DriverError> {
-        let protected = ProtectedPaths::new(self.workspace, self.homes);
-        let facts = self.facts(call, driver);
-        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
+        let known = self.known(call, driver)?;
+        let context = known.context(call, self.workspace.root());
         let what = match &call.event {
             Event::Asked(tool) => context.request(tool, driver),
             Event::ModelAsked { model } => CallContext::model_request(model, driver.role()),
@@ -147,6 +148,15 @@ impl HookHandler<'_> {
         Ok(say(call, &answer::of(&call.event, &[&decision], &mut Vec::new())))
     }
 
+    /// What the inputs of a call are made from.
+    fn known(&self, call: &HookCall, driver: &Driver) -> Result<KnownFacts, DriverError> {
+        Ok(KnownFacts {
+            protected: ProtectedPaths::new(self.workspace, self.homes),
+            facts: self.facts(call, driver),
+            redactor: driver.redactor()?.clone(),
+        })
+    }
+
     /// What the judge of commands has to know.
     fn facts(&self, call: &HookCall, driver: &Driver) -> judge::Facts {
         let facts = judge::Facts {
@@ -165,9 +175,8 @@ impl HookHandler<'_> {
         notes: HookNotes<'_>,
     ) -> Result<Answer, DriverError> {
         let HookNotes { memory, taken } = notes;
-        let protected = ProtectedPaths::new(self.workspace, self.homes);
-        let facts = self.facts(call, driver);
-        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
+        let known = self.known(call, driver)?;
+        let context = known.context(call, self.workspace.root());
         let mut before = Vec::new();
         let mut newcomers = 0;
         let ids = call.client.adapter().hooks.call_ids;
@@ -338,6 +347,20 @@ impl HookHandler<'_> {
 
     fn mark(&self, call: &HookCall, life: Life) -> Result<(), DriverError> {
         Ok(alive::mark(self.workspace.layout(), call.client, &call.session, life, (self.clock)())?)
+    }
+}
+
+/// What is known before a call is looked at.
+struct KnownFacts {
+    protected: ProtectedPaths,
+    facts: judge::Facts,
+    redactor: Redactor,
+}
+
+impl KnownFacts {
+    fn context<'a>(&'a self, call: &'a HookCall, root: &'a Path) -> CallContext<'a> {
+        let Self { protected, facts, redactor } = self;
+        CallContext { call, root, protected, facts, redactor }
     }
 }
 

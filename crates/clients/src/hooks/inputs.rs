@@ -16,7 +16,8 @@ use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, Huma
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_judge::{self as judge, Judge};
-use tripwire_observe::{Observer, RawCall, observe};
+use tripwire_observe::{CleanCall, Observer, RawCall, observe};
+use tripwire_secrets::{Redactor, all_placeholders};
 use tripwire_session::driver::Driver;
 use tripwire_workspace::account;
 
@@ -33,12 +34,14 @@ pub(super) struct CallContext<'a> {
     pub(super) protected: &'a ProtectedPaths,
     /// What the judge of commands has to know.
     pub(super) facts: &'a judge::Facts,
+    /// What keeps secrets out of the record.
+    pub(super) redactor: &'a Redactor,
 }
 
 impl CallContext<'_> {
     /// What an agent asks to do, with the facts about its authority.
     pub(super) fn request(&self, tool: &ToolCall, driver: &Driver) -> What {
-        let facts = observe(&self.raw(tool));
+        let facts = observe(&CleanCall::of(&self.raw(tool), self.redactor).raw());
         let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
         let who = Who { role: driver.role(), agent };
         let readable = legible::read(&tool.input);
@@ -56,6 +59,11 @@ impl CallContext<'_> {
                 }
             }
             Err(why) => reading.floor = Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
+        }
+        // Only a person may want the placeholder itself in a file or a command.
+        if let Some(placeholder) = all_placeholders(&tool.input).next() {
+            let call = format!("{} {}", tool.name, tool.input);
+            reading.ask(Judge::fact_of_placeholder(self.facts, &call, placeholder));
         }
         What::Request(Request {
             action: facts.action,
@@ -103,7 +111,7 @@ impl CallContext<'_> {
         let recorded = figures::exit_code(self.call, memory, tool.call_id.as_deref());
         let exit_code = outcome.exit_code.or(recorded);
         let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, exit_code, ..self.raw(tool) };
-        let facts = observer.observe(&raw);
+        let facts = observer.observe(&CleanCall::of(&raw, self.redactor).raw());
         let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
         let mut event = AgentEvent {
             turn_id: figures::step(self.call, memory, tool.call_id.as_deref()),
@@ -116,7 +124,8 @@ impl CallContext<'_> {
 
     /// A call that was refused: the client reports no end of it, and an agent that asks for it again and again loops.
     pub(super) fn refused(&self, tool: &ToolCall, why: &str, memory: &mut HookMemory) -> AgentEvent {
-        let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
+        let raw = RawCall { output: Some(why), error: Some(true), ..self.raw(tool) };
+        let facts = observe(&CleanCall::of(&raw, self.redactor).raw());
         let turn_id = figures::step(self.call, memory, tool.call_id.as_deref());
         let mut event = AgentEvent { outcome: Some(REFUSED), turn_id, ..facts.event(RunMillis::ZERO) };
         sign(self.call, memory, &mut event);
@@ -132,7 +141,7 @@ impl CallContext<'_> {
         memory: &mut HookMemory,
     ) -> AgentEvent {
         let raw = RawCall { output: Some(&denied.said), error: Some(true), ..self.raw(&denied.tool) };
-        let facts = observer.observe(&raw);
+        let facts = observer.observe(&CleanCall::of(&raw, self.redactor).raw());
         let turn_id = figures::step(self.call, memory, denied.tool.call_id.as_deref());
         let mut event = AgentEvent { turn_id, ..facts.event(RunMillis::ZERO) };
         if denied.cause == DenialCause::ByClient {

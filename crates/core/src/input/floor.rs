@@ -36,6 +36,8 @@ pub enum FloorWeight {
     Publishes,
     /// A policy wants a person asked: held while decisions bind (PERM-1).
     Asks,
+    /// It holds a placeholder instead of a secret: held while decisions bind (SECRET-1).
+    Placeholder,
 }
 
 impl FloorWeight {
@@ -52,6 +54,7 @@ impl FloorWeight {
             Self::Destroys | Self::Loses(_) => Rule::Floor,
             Self::Publishes => Rule::Publish,
             Self::Asks => Rule::Permission,
+            Self::Placeholder => Rule::Secret,
         }
     }
 }

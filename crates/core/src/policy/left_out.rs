@@ -1,6 +1,6 @@
 //! Which calls the loop rules do not count, because a person said so: `loops.ignore` and `loops.exempt_tools`.
 
-use super::list::List;
+use super::list::fits;
 use super::settings::Loops;
 use crate::chain::event::Action;
 use alloc::string::String;
@@ -12,7 +12,7 @@ impl Loops {
     /// Whether a person has taken this call out of the loop rules.
     #[must_use]
     pub fn leaves_out(&self, action: &Action) -> bool {
-        fits_one(&self.exempt_tools, action.tool.as_str())
+        self.exempt_tools.matches(action.tool.as_str())
             || command_of(action.shown()).is_some_and(|command| {
                 self.ignore.iter().any(|pattern| fits(pattern, command) || fits(&reduced(pattern), command))
             })
@@ -23,10 +23,6 @@ impl Loops {
 #[must_use]
 pub fn command_of(signature: &str) -> Option<&str> {
     signature.strip_prefix(COMMAND)?.strip_suffix(')')
-}
-
-fn fits_one(list: &List, text: &str) -> bool {
-    list.iter().any(|pattern| fits(pattern, text))
 }
 
 /// A pattern with its paths by their first part, as signatures hold them: `tests/unit/*` is `tests/*` there.
@@ -48,27 +44,6 @@ fn reduced(pattern: &str) -> String {
         }
     }
     out
-}
-
-/// Whether a text fits a pattern in which `*` stands for any text. No crate of ours is below this one, so the globs of the
-/// shell's reader, which know more signs, are out of reach here; a person's list needs no more than this.
-fn fits(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut rest = rest;
-    let mut last = None;
-    for part in parts {
-        if let Some(before) = last.replace(part) {
-            match rest.split_once(before) {
-                Some((_, behind)) => rest = behind,
-                None => return false,
-            }
-        }
-    }
-    match last {
-        Some(last) => rest.ends_with(last),
-        None => rest.is_empty(),
-    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,33 @@ impl List {
     pub fn contains(&self, name: &str) -> bool {
         self.iter().any(|item| item == name)
     }
+
+    /// Whether the text fits one of the items as a pattern, in which `*` stands for any text.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        self.iter().any(|pattern| fits(pattern, text))
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text. No crate of ours is below this one, so the globs of the
+/// shell's reader, which know more signs, are out of reach here; a person's list needs no more than this.
+pub(super) fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut rest = rest;
+    let mut last = None;
+    for part in parts {
+        if let Some(before) = last.replace(part) {
+            match rest.split_once(before) {
+                Some((_, behind)) => rest = behind,
+                None => return false,
+            }
+        }
+    }
+    match last {
+        Some(last) => rest.ends_with(last),
+        None => rest.is_empty(),
+    }
 }
 
 impl Setting for List {
@@ -49,6 +76,45 @@ impl Setting for List {
     }
     fn another(&self) -> String {
         self.written.another()
+    }
+}
+
+/// A list of patterns that each name something: one that would fit nearly every text is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NarrowList(List);
+
+/// Letters that a pattern must have beside `*`.
+const LETTERS_MIN: usize = 4;
+
+impl NarrowList {
+    /// No pattern.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The patterns.
+    #[must_use]
+    pub const fn list(&self) -> &List {
+        &self.0
+    }
+}
+
+impl Setting for NarrowList {
+    fn read(text: &str) -> Result<Self, SettingError> {
+        let list = List::read(text)?;
+        let is_wide = |pattern: &str| pattern.chars().filter(|letter| *letter != '*').count() < LETTERS_MIN;
+        if list.iter().any(is_wide) {
+            return Err(SettingError::new(text, "patterns with at least 4 letters beside `*`"));
+        }
+        Ok(Self(list))
+    }
+    fn show(&self) -> String {
+        self.0.show()
+    }
+    fn another(&self) -> String {
+        alloc::format!("{}xxxx", self.0.show())
     }
 }
 

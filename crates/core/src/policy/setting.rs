@@ -25,7 +25,7 @@ impl Explain for SettingError {
 }
 
 impl SettingError {
-    fn new(text: &str, expected: &'static str) -> Self {
+    pub(super) fn new(text: &str, expected: &'static str) -> Self {
         Self { text: crate::label::cut(text, 80).to_owned(), expected }
     }
 }

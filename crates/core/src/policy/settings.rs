@@ -1,7 +1,7 @@
 //! Every setting, defined once: section, type, default, meaning, source.
 
 use super::by_profile::ByProfile;
-use super::list::List;
+use super::list::{List, NarrowList};
 use super::setting::{
     Limit, OnGuardFailure, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
 };
@@ -142,6 +142,11 @@ settings! {
         publish: OnPublish = OnPublish::Hold, "SPEC §12";
         /// Hosts to which publishing passes; `*` stands for any text.
         publish_hosts: List = List::new(""), "SPEC §12";
+    }
+    /// Secrets in the record.
+    Secrets secrets {
+        /// Values that are no secrets although they look like one; `*` stands for any text.
+        allow: NarrowList = NarrowList::empty(), "SPEC §14";
     }
     /// Caps that end an iteration or a session.
     Limits limits {

@@ -69,7 +69,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// How many names of each family the specification has.
-    const NAMES: [(&str, u32); 22] = [
+    const NAMES: [(&str, u32); 23] = [
         ("CONST", 6),
         ("CHAIN", 6),
         ("ACT", 3),
@@ -92,6 +92,7 @@ mod tests {
         ("BOX", 4),
         ("LOG", 4),
         ("REPLAY", 1),
+        ("SECRET", 2),
     ];
 
     #[test]

@@ -1,44 +1,11 @@
 //! Keys of every format in the table, and of those that have no fixed beginning, planted where agents meet them.
 
 use crate::redactor;
-use tripwire_secrets::{Letters, Piece, SHAPES, Shape};
-
-/// Letters that look random and are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    fn letters(&mut self, of: Letters, count: usize) -> String {
-        let all: Vec<u8> =
-            (b'!'..=b'~').filter(|byte| of.has(*byte) && !matches!(byte, b'-' | b'.' | b'=' | b'~')).collect();
-        let count_of_letters = u64::try_from(all.len()).unwrap_or(1);
-        let letter = |number: u64| all.get(usize::try_from(number % count_of_letters).unwrap_or(0)).copied();
-        (0..count).filter_map(|_| letter(self.next())).map(char::from).collect()
-    }
-}
-
-/// A key of a shape.
-fn key_of(shape: &Shape, random: &mut Random) -> String {
-    let mut key = shape.start.to_owned();
-    for piece in shape.rest {
-        match piece {
-            Piece::Text(text) => key.push_str(text),
-            Piece::Run(Letters::Uuid, ..) => {
-                let parts = [8, 4, 4, 4, 12].map(|count| random.letters(Letters::Hex, count));
-                key.push_str(&parts.join("-"));
-            }
-            Piece::Run(letters, least, _) => key.push_str(&random.letters(*letters, *least)),
-        }
-    }
-    key
-}
+use tripwire_secrets::{Letters, SHAPES};
+use tripwire_testing::keys::{RandomLetters, key_of};
 
 /// Keys without a fixed beginning: known by what stands around them.
-fn framed(random: &mut Random) -> Vec<(String, String)> {
+fn framed(random: &mut RandomLetters) -> Vec<(String, String)> {
     let mut framed = Vec::new();
     let names = [
         "DATADOG_API_KEY",
@@ -120,7 +87,7 @@ const PLACES: [&str; 8] = [
 #[test]
 fn secret_1_no_key_of_any_known_format_is_left() {
     let redactor = redactor();
-    let mut random = Random(1);
+    let mut random = RandomLetters::new(1);
     let mut planted = 0;
     for shape in SHAPES {
         let key = key_of(shape, &mut random);

@@ -3,6 +3,7 @@
 use super::state::StateError;
 use crate::body::SessionBodyError;
 use crate::execution::ExecutionError;
+use crate::redaction::RedactionError;
 use std::borrow::Cow;
 use tripwire_authority::AuthorityError;
 use tripwire_authority::identity::ConfigurationError;
@@ -70,6 +71,9 @@ pub enum DriverError {
     /// A file of `.geometry/` cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Secrets cannot be kept out of the record.
+    #[error(transparent)]
+    Redaction(#[from] RedactionError),
 }
 
 impl Explain for DriverError {
@@ -88,6 +92,7 @@ impl Explain for DriverError {
             Self::State(error) => error.hint(),
             Self::Log(error) => error.hint(),
             Self::File(error) => error.hint(),
+            Self::Redaction(error) => error.hint(),
         }
     }
 
@@ -104,7 +109,8 @@ impl Explain for DriverError {
             | Self::Head(_)
             | Self::Record { .. }
             | Self::Log(_)
-            | Self::File(_) => ExitClass::DoesNotHold,
+            | Self::File(_)
+            | Self::Redaction(_) => ExitClass::DoesNotHold,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::error::DriverError;
 use super::records::append;
 use super::{Driver, freeze, log_view, run};
 use crate::body;
+use crate::redaction::RedactionError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,14 +30,24 @@ impl<S: Storage> Driver<S> {
         self.followed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Journals what the loop has learnt; only then may it be used.
+    /// Journals what the loop has learnt, and gives it back without its secrets; only then may it be used, and only so.
     ///
     /// # Errors
     /// Whenever it could not be journaled for certain.
-    pub fn learn(&mut self, record: &RunRecord, took: Duration, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, state, followed, .. } = self;
+    pub fn learn(&mut self, record: RunRecord, took: Duration, now: WallClock) -> Result<RunRecord, DriverError> {
+        let Self { journal, layout, session, state, followed, redaction, .. } = self;
+        redaction.refresh()?;
         let mut text = String::new();
-        body::write_run(record, &mut text)?;
+        body::write_run(&record, &mut text)?;
+        let record = match redaction.keep_json(&text)? {
+            Cow::Borrowed(_) => record,
+            Cow::Owned(clean) => {
+                let record = body::read_redacted_run(&clean).map_err(RedactionError::Form)?;
+                text.clear();
+                body::write_run(&record, &mut text)?;
+                record
+            }
+        };
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let durations_ms = if took_ms == 0 { BTreeMap::new() } else { BTreeMap::from([("run".to_owned(), took_ms)]) };
         let mut turn = journal.turn()?;
@@ -44,7 +55,7 @@ impl<S: Storage> Driver<S> {
         let entry = Entry { body: Cow::Owned(text), durations_ms, wall_ms: now.epoch_ms() };
         let batch = Batch { entries: vec![entry], durability: Durability::Synced, after: Some(state.known) };
         state.known = append(&mut turn, &batch)?;
-        Ok(())
+        Ok(record)
     }
 
     /// Tells the safety log what the loop itself has to say: faults of calls.

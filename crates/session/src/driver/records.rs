@@ -46,6 +46,16 @@ pub(super) fn begun(journal: &Journal<Disk>) -> Result<SessionState, DriverError
     Ok(SessionState { known: 1, ..SessionState::fresh(chain, frozen, start) })
 }
 
+/// Whether secrets were kept out of a session's records from its beginning.
+///
+/// # Errors
+/// When its first record cannot be read.
+pub fn is_redacted(journal: &Journal<Disk>) -> Result<bool, DriverError> {
+    let head = journal.read(journal.beginning(), 1)?;
+    let head = head.records.first().map(|record| head_of(&record.body)).transpose()?;
+    Ok(head.is_some_and(|head| head.redaction.is_some()))
+}
+
 pub(super) fn head_of(text: &str) -> Result<SessionBody, DriverError> {
     let wrong = |problem: String| DriverError::Record { index: 0, problem };
     let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;

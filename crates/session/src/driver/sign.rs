@@ -4,30 +4,63 @@
 //! the first record, at each doubling and then every [`EVERY`] records bounds that to half of a short session and to
 //! [`EVERY`] records of a long one.
 
-use std::path::PathBuf;
+use crate::redaction::{RedactionError, SecretSources};
+use std::path::{Path, PathBuf};
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus};
 use tripwire_journal::keys::KeyHome;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{JournalError, SessionPaths, Turn};
+use tripwire_secrets::{KnownSecret, Redactor};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
 
 /// Records between two checkpoints of a long session.
 pub const EVERY: u64 = 256;
 
-/// Who signs the checkpoints of a session.
+/// The person's side of a session: the key that signs its checkpoints and makes its placeholders, and the secrets that the
+/// person's environment holds.
 #[derive(Debug, Clone)]
 pub struct Signing {
     home: KeyHome,
     workspace: PathBuf,
+    environment: Vec<KnownSecret>,
 }
 
 impl Signing {
     /// Signs with the key of this home, which must lie outside this workspace.
     #[must_use]
     pub const fn new(home: KeyHome, workspace: PathBuf) -> Self {
-        Self { home, workspace }
+        Self { home, workspace, environment: Vec::new() }
+    }
+
+    /// Knows these secrets of the environment, so that they reach no record.
+    #[must_use]
+    pub fn knowing(mut self, environment: Vec<KnownSecret>) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// The redactor for what is stored beside sessions.
+    ///
+    /// # Errors
+    /// When the workspace's own secrets cannot be read: then nothing may be stored.
+    pub fn redactor(&self) -> Result<Redactor, RedactionError> {
+        let mut sources = SecretSources::default();
+        self.tell(&mut sources);
+        sources.redactor()
+    }
+
+    /// Adds what this knows to the sources of a session's redactor.
+    pub(super) fn tell(&self, sources: &mut SecretSources) {
+        sources.home = Some((self.home.clone(), self.workspace.clone()));
+        sources.environment.clone_from(&self.environment);
+        sources.root = Some(self.workspace.clone());
+    }
+
+    /// The workspace whose sessions are signed.
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
     }
 
     /// Where the keys are.

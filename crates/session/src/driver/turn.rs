@@ -10,6 +10,8 @@ use super::sign::{self, Signing};
 use super::state::SessionState;
 use super::{authority, briefing, effects, freeze, log_entries, log_view, objective};
 use crate::body;
+use crate::redaction::RedactionError;
+use std::borrow::Cow;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step};
 use tripwire_core::decision::Decision;
@@ -19,6 +21,7 @@ use tripwire_core::input::{Input, What};
 use tripwire_core::units::RunMillis;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
+use tripwire_secrets::Redactor;
 use tripwire_workspace::account;
 use tripwire_workspace::control::{self, Seen};
 use tripwire_workspace::geometry::safety_log::{LogEntry, LogError};
@@ -30,6 +33,8 @@ use tripwire_workspace::session::SessionId;
 pub struct StepOutcome {
     /// The decisions on what was found in the control files and on inputs that came along, oldest first.
     pub before: Vec<Decision>,
+    /// The input as it was journaled, without secrets.
+    pub what: What,
     /// The decision on the input.
     pub decision: Decision,
     /// The right to act, if the input asked for it and was allowed.
@@ -100,6 +105,8 @@ pub(super) struct Decided {
     memo: Memo,
     seen: Seen,
     steps: Vec<Step>,
+    /// The last input, without secrets.
+    what: Option<What>,
     bodies: Vec<String>,
 }
 
@@ -108,19 +115,33 @@ pub(super) fn decide_on_copy(
     state: &SessionState,
     session: &SessionId,
     Gathered { inputs, seen }: Gathered,
+    redactor: &Redactor,
 ) -> Result<Decided, DriverError> {
     let (mut chain, mut memo) = (state.chain.clone(), state.memo.clone());
     let (mut steps, mut bodies) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len() * 2));
-    for input in &inputs {
-        let step = chain.step(input);
-        let (mut taken, mut decided) = (String::new(), String::new());
-        body::write_input(input, &mut taken)?;
+    let mut what = None;
+    for input in inputs {
+        let (input, taken) = redacted(input, redactor)?;
+        let step = chain.step(&input);
+        let mut decided = String::new();
         body::write_decision(session.as_str(), &step.decision, &mut decided)?;
         bodies.extend([taken, decided]);
-        memo.note(input, &step.decision);
+        memo.note(&input, &step.decision);
         steps.push(step);
+        what = Some(input.what);
     }
-    Ok(Decided { chain, memo, seen, steps, bodies })
+    Ok(Decided { chain, memo, seen, steps, what, bodies })
+}
+
+/// An input without secrets, and its record: the engine sees what the journal holds.
+fn redacted(input: Input, redactor: &Redactor) -> Result<(Input, String), DriverError> {
+    let mut taken = String::new();
+    body::write_input(&input, &mut taken)?;
+    let Cow::Owned(clean) = redactor.redact_json(&taken) else { return Ok((input, taken)) };
+    let input = body::read_redacted_input(&clean).map_err(RedactionError::Form)?;
+    taken.clear();
+    body::write_input(&input, &mut taken)?;
+    Ok((input, taken))
 }
 
 impl Decided {
@@ -138,10 +159,10 @@ impl Decided {
     }
 
     /// Lets the state follow the copy; `known` comes from the acknowledged append.
-    pub(super) fn commit(self, state: &mut SessionState, known: u64) -> Vec<Step> {
-        let Self { chain, memo, seen, steps, bodies: _ } = self;
+    pub(super) fn commit(self, state: &mut SessionState, known: u64) -> (Vec<Step>, Option<What>) {
+        let Self { chain, memo, seen, steps, what, bodies: _ } = self;
         (state.chain, state.memo, state.seen, state.known) = (chain, memo, seen, known);
-        steps
+        (steps, what)
     }
 }
 
@@ -231,8 +252,19 @@ pub(super) fn write_views<S: Storage>(
 }
 
 /// The last step is the answer to the input.
-pub(super) fn outcome(mut steps: Vec<Step>, notices: Vec<String>) -> Result<StepOutcome, DriverError> {
-    let last = steps.pop().ok_or(DriverError::Fenced)?;
+pub(super) fn outcome(
+    mut steps: Vec<Step>,
+    what: Option<What>,
+    notices: Vec<String>,
+) -> Result<StepOutcome, DriverError> {
+    let (last, what) = steps.pop().zip(what).ok_or(DriverError::Fenced)?;
     let before = steps.into_iter().map(|step| step.decision).collect();
-    Ok(StepOutcome { before, decision: last.decision, permit: last.permit, next_deadline: last.next_deadline, notices })
+    Ok(StepOutcome {
+        before,
+        what,
+        decision: last.decision,
+        permit: last.permit,
+        next_deadline: last.next_deadline,
+        notices,
+    })
 }

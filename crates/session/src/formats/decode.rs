@@ -14,7 +14,8 @@ use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::sketch::Sketch;
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
-use tripwire_observe::{Observer, RawCall};
+use tripwire_observe::{CleanCall, Observer, RawCall};
+use tripwire_secrets::Redactor;
 
 /// Why a line is no input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -134,10 +135,11 @@ struct Wire<'a> {
 }
 
 /// Decodes one line. The observer is that of the stream: what a raw call brings anew is judged against what came before.
+/// What is recorded needs a redactor.
 ///
 /// # Errors
 /// When it is no JSON object, or a field is missing, wrong, unknown to its enum, or given twice.
-pub fn decode(line: &[u8], observer: &mut Observer) -> Result<Line, DecodeError> {
+pub fn decode(line: &[u8], observer: &mut Observer, redactor: Option<&Redactor>) -> Result<Line, DecodeError> {
     expect_object(line)?;
     let mut wire: Wire<'_> = serde_json::from_slice(line).map_err(|error| locate(line, &error))?;
     let expect = wire.expect.take();
@@ -155,7 +157,7 @@ pub fn decode(line: &[u8], observer: &mut Observer) -> Result<Line, DecodeError>
             if wire.at.is_some() {
                 return Err(DecodeError::Mixed { field: "at", beside: "an event; its time is `timestamp`" });
             }
-            let event = if wire.tool.is_some() { wire.raw_event(observer)? } else { wire.event()? };
+            let event = if wire.tool.is_some() { wire.raw_event(observer, redactor)? } else { wire.event()? };
             Content::Input(Box::new(Input { at: event.timestamp, what: What::Event(event) }))
         }
     };
@@ -220,9 +222,9 @@ impl Wire<'_> {
 
     /// An event from a raw call: what the master specification asks for and the line lacks is computed or counts as
     /// nothing; a fact that the line gives stands.
-    fn raw_event(self, observer: &mut Observer) -> Result<AgentEvent, DecodeError> {
+    fn raw_event(self, observer: &mut Observer, redactor: Option<&Redactor>) -> Result<AgentEvent, DecodeError> {
         let timestamp = self.timestamp.ok_or(DecodeError::Missing { field: "timestamp" })?;
-        let facts = observer.observe(&RawCall {
+        let raw = RawCall {
             tool: self.tool.as_deref().unwrap_or_default(),
             args: self.args.map_or("", RawValue::get),
             output: self.output.as_deref(),
@@ -230,7 +232,11 @@ impl Wire<'_> {
             exit_code: self.exit_code,
             text: self.text.as_deref(),
             ..RawCall::default()
-        });
+        };
+        let facts = match redactor {
+            Some(redactor) => observer.observe(&CleanCall::of(&raw, redactor).raw()),
+            None => observer.observe(&raw),
+        };
         let (token_count, tool_calls, latency_ms) = (self.token_count, self.tool_calls, self.latency_ms);
         let output_length = self.output_length;
         let given_flags = self.flags;
@@ -326,14 +332,14 @@ mod tests {
     const EVENT: &str = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5}"#;
 
     fn input(line: &str) -> Input {
-        match decode(line.as_bytes(), &mut Observer::default()).unwrap().content {
+        match decode(line.as_bytes(), &mut Observer::default(), None).unwrap().content {
             Content::Input(input) => *input,
             Content::Header(header) => panic!("{header:?}"),
         }
     }
 
     fn problem(line: &str) -> String {
-        decode(line.as_bytes(), &mut Observer::default()).unwrap_err().to_string()
+        decode(line.as_bytes(), &mut Observer::default(), None).unwrap_err().to_string()
     }
 
     #[test]
@@ -397,7 +403,7 @@ mod tests {
             assert!(problem(line).contains(expected), "{line}: {}", problem(line));
         }
         let invalid =
-            decode(b"{\"timestamp\":1,\"turnId\":\"\xff\"}", &mut Observer::default()).unwrap_err().to_string();
+            decode(b"{\"timestamp\":1,\"turnId\":\"\xff\"}", &mut Observer::default(), None).unwrap_err().to_string();
         assert!(invalid.contains("invalid unicode"), "{invalid}");
     }
 }

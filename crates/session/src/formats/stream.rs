@@ -9,6 +9,7 @@ use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::units::RunMillis;
 use tripwire_observe::Observer;
+use tripwire_secrets::Redactor;
 
 /// Why a line of the stream is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,7 @@ pub struct Inputs<R> {
     lines: Lines<R>,
     buffer: Vec<u8>,
     observer: Observer,
+    redactor: Option<Redactor>,
     newest: RunMillis,
     first: Option<Item>,
     begun: bool,
@@ -90,7 +92,14 @@ impl<R: BufRead> Inputs<R> {
     /// Begins to read.
     pub fn new(reader: R) -> Self {
         let (lines, observer) = (Lines::new(reader), Observer::default());
-        Self { lines, buffer: Vec::new(), observer, newest: RunMillis::ZERO, first: None, begun: false }
+        Self { lines, buffer: Vec::new(), observer, redactor: None, newest: RunMillis::ZERO, first: None, begun: false }
+    }
+
+    /// Observes calls without their secrets, for inputs that are recorded.
+    #[must_use]
+    pub fn redacting(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
     }
 
     /// The head of a scenario, if the stream begins with one. Call it before the first [`Self::next_input`].
@@ -137,7 +146,7 @@ impl<R: BufRead> Inputs<R> {
                 continue;
             }
             let line = self.lines.number();
-            let decoded = decode(&self.buffer, &mut self.observer);
+            let decoded = decode(&self.buffer, &mut self.observer, self.redactor.as_ref());
             return decoded.map(|decoded| Some((line, decoded))).map_err(|error| StreamError::Decode { line, error });
         }
         Ok(None)

@@ -12,6 +12,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 use tripwire_core::run::record::{Answer, AnswerEnd, Call};
+use tripwire_secrets::Redactor;
 
 /// Whether a recorded answer is played to any question or only to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,12 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn record(&mut self, question: &Question<'_>, heard: &Result<Answer, EngineError>) -> io::Result<()> {
+    pub fn record(
+        &mut self,
+        question: &Question<'_>,
+        heard: &Result<Answer, EngineError>,
+        redactor: &Redactor,
+    ) -> io::Result<()> {
         let mut entry = match heard {
             Ok(answer) => of_answer(answer),
             Err(error) => match of_error(error) {
@@ -55,13 +61,16 @@ impl Recorder {
         if self.binding == Binding::Exact {
             entry.question = Some(digest(question));
         }
-        self.line(&entry)
+        let line = serde_json::to_string(&entry)?;
+        self.write(&redactor.redact_json(&line))
     }
 
     fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        self.file.write_all(&line)
+        self.write(&serde_json::to_string(value)?)
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all(format!("{line}\n").as_bytes())
     }
 }
 

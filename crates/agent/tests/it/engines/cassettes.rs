@@ -10,6 +10,7 @@ use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_secrets::Redactor;
 
 fn play(engine: &mut dyn Engine, turns: &[Turn]) -> Result<Answer, EngineError> {
     let tools = tools();
@@ -163,9 +164,10 @@ fn run_4_what_was_recorded_is_played_back_to_the_same_questions_only() {
     let heard: Vec<_> = (0..4).map(|_| play(&mut source, &turns)).collect();
     let mut recorder = Recorder::create(&path, "recorded", Binding::Exact).unwrap();
     for answer in &heard {
-        recorder.record(&question(&turns, &tools), answer).unwrap();
+        recorder.record(&question(&turns, &tools), answer, &Redactor::default()).unwrap();
     }
-    recorder.record(&question(&turns, &tools), &Err(EngineError::Deadline { engine: "e".to_owned() })).unwrap();
+    let cut = Err(EngineError::Deadline { engine: "e".to_owned() });
+    recorder.record(&question(&turns, &tools), &cut, &Redactor::default()).unwrap();
     let name = format!("scripted:{}", path.display());
     let mut played = open(&name, &|_| None).unwrap();
     for answer in heard {

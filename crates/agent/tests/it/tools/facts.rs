@@ -6,12 +6,13 @@ use tripwire_agent::tools::{ToolFault, decode};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status};
 use tripwire_core::input::Permission;
 use tripwire_observe::{Observer, RawCall, observe};
+use tripwire_secrets::Redactor;
 
 fn event(fixture: &mut Fixture, tool: &str, arguments: &Value) -> AgentEvent {
     let ran = fixture.run(tool, arguments);
     let call = call(tool, arguments);
     let decoded = decode(&call, fixture.registry.entries()).unwrap();
-    ran.event(&decoded, &fixture.files, &mut Observer::default())
+    ran.event(&decoded, &fixture.files, &mut Observer::default(), &Redactor::default())
 }
 
 #[test]

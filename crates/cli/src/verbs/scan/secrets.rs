@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::counted;
 use tripwire_fs::bounded;
-use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, is_env_file, of_env_file};
+use tripwire_secrets::Redactor;
+use tripwire_session::driver::DriverError;
+use tripwire_session::redaction::of_workspace;
 use tripwire_workspace::Workspace;
 
 /// The longest line that is read as a whole; of a longer one this much.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// The longest file of variables.
-const ENV_BYTES_MAX: u64 = 1 << 20;
 /// Folders within folders that are looked into below `.geometry`.
 const DEPTH_MAX: usize = 6;
 /// Lines of one file that are named; the others are counted.
@@ -56,26 +56,11 @@ pub(super) fn run(search: &SecretSearch, form: Form) -> Result<Exit, Problem> {
 
 /// What is looked for: the forms of keys, and the values in the environment and in the `.env` files of this workspace.
 fn redactor() -> Result<Redactor, Problem> {
-    let mut redactor = Redactor::new(RedactionKey::new([0; 32]));
-    let variables = std::env::vars().filter_map(|(name, value)| KnownSecret::of_variable(&name, &value));
-    variables.for_each(|secret| redactor.know(&secret));
+    let mut redactor = Redactor::default();
     let here = Workspace::locate(Path::new("."), &workspace::places())?;
-    for file in env_files(here.root()) {
-        let read = File::open(&file).and_then(|opened| bounded::read_beginning(opened, ENV_BYTES_MAX));
-        let bytes = read.map_err(|error| Problem::open(&file, error))?;
-        of_env_file(&String::from_utf8_lossy(&bytes)).iter().for_each(|secret| redactor.know(secret));
-    }
+    let known = of_workspace(here.root()).map_err(DriverError::from)?;
+    workspace::secrets().iter().chain(&known).for_each(|secret| redactor.know(secret));
     Ok(redactor)
-}
-
-/// The files of variables in a workspace's folder.
-fn env_files(root: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let is_wanted = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(is_env_file)
-            && path.symlink_metadata().is_ok_and(|found| found.is_file())
-    };
-    entries.map(|entry| entry.path()).filter(is_wanted).collect()
 }
 
 /// Every file below a folder.

@@ -312,6 +312,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::ContextTiers
         | Rule::ContextSpiral
         | Rule::Publish
+        | Rule::Secret
         | Rule::EngineFallback
         | Rule::Control
         | Rule::Permission

@@ -104,6 +104,35 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         quiet: "`npm publish --dry-run`, `npm pack`, `docker push localhost:5000/app`.",
     },
     RuleEntry {
+        id: "SECRET-1",
+        title: "No secret in the record",
+        what: "Keys, tokens and passwords become placeholders such as `‹secret:github:1f3a0b2c›` before anything is hashed or \
+               stored: journal, transcript, plan, briefing, reports, memory, replays, bundles, notifications. Known are the \
+               formats of providers' keys, values that are assigned to names such as `password`, the same in base64, in \
+               URLs and in JSON, and the values of the environment and of `.env` files in the workspace's folder. The agent \
+               works with the real values; a call that holds a placeholder itself is held, because carried out it would put \
+               the placeholder in the place of the secret. A `.env` file that cannot be read stops the recording, and with \
+               it every call.",
+        threshold: "One secret; one placeholder.",
+        settings: &["secrets.allow"],
+        source: "SPEC §14.",
+        fires: "`curl -H 'Authorization: Bearer …'` with a token; a file written with `‹secret:github:1f3a0b2c›` in it.",
+        quiet: "A commit's hash, a UUID, a digest in a lock file, `password=$PASSWORD`, a key from a provider's documentation.",
+    },
+    RuleEntry {
+        id: "SECRET-2",
+        title: "Redaction changes no decision",
+        what: "The same secret has the same placeholder in all of a session, and another one in another session; the key behind \
+               it lies with the person's signing key and in no record, so that values cannot be tried against it. Loops, \
+               replays and verdicts are therefore what they would be without redaction. What an old record holds stays as \
+               it is: `tripwire scan --secrets` says where.",
+        threshold: "Every secret, from the first byte of a session on.",
+        settings: &[],
+        source: "SPEC §14.",
+        fires: "Two calls with one token are the same call; with two tokens they are two.",
+        quiet: "A replay of the journal gives every decision again, without any key.",
+    },
+    RuleEntry {
         id: "REVIEW-1",
         title: "Review gate",
         what: "A change that needs a review is known by its SHA-256. It may be applied only if the reviewer approved that \

@@ -1,0 +1,193 @@
+//! Between the world and every record: secrets become placeholders (SECRET-1). What counts as one beside the known forms of
+//! keys are the values in the environment and in `.env` files of the workspace; both are read when they are needed and kept
+//! in memory only.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tripwire_core::explain::Explain;
+use tripwire_core::policy::List;
+use tripwire_fs::bounded;
+use tripwire_journal::keys::KeyHome;
+use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, Vault, is_env_file, of_env_file};
+
+/// The largest `.env` file that is looked through.
+const ENV_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Why nothing can be redacted: then nothing is recorded, and no call runs.
+#[derive(Debug, thiserror::Error)]
+pub enum RedactionError {
+    /// A file with secrets of the workspace cannot be looked through.
+    #[error("`{}` cannot be read, so its secrets would not be known in the record: {why}", path.display())]
+    EnvFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A placeholder does not fit where a secret was.
+    #[error("a record has no form without its secrets: {0}")]
+    Form(#[from] serde_json::Error),
+    /// No key for the placeholders.
+    #[error("no key for placeholders can be drawn: {0}")]
+    Key(io::Error),
+}
+
+impl Explain for RedactionError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::EnvFile { path, .. } => format!(
+                "make `{}` readable for you and at most 1 MiB long, or move it out of the workspace",
+                path.display()
+            )
+            .into(),
+            Self::Form(_) => "this is a defect of tripwire; please report it".into(),
+            Self::Key(_) => "make `/dev/urandom` readable".into(),
+        }
+    }
+}
+
+/// Where the key and the known values of a session come from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SecretSources {
+    /// The person's keys, and the workspace that they must lie outside of.
+    pub(crate) home: Option<(KeyHome, PathBuf)>,
+    /// Secrets of the environment.
+    pub(crate) environment: Vec<KnownSecret>,
+    /// The workspace, with its `.env` files.
+    pub(crate) root: Option<PathBuf>,
+    /// The session, which has placeholders of its own.
+    pub(crate) session: String,
+    /// What is no secret, by the policy.
+    pub(crate) allowed: List,
+}
+
+/// The redactor of one session, and the real values behind the placeholders that this process made.
+#[derive(Debug, Default)]
+pub(crate) struct Redaction {
+    sources: SecretSources,
+    built: OnceCell<Built>,
+    pub(crate) vault: Vault,
+}
+
+#[derive(Debug)]
+struct Built {
+    redactor: Redactor,
+    marks: Vec<EnvMark>,
+}
+
+/// How a `.env` file was found: another mark is another file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct EnvMark {
+    path: PathBuf,
+    bytes: u64,
+    changed: Option<SystemTime>,
+}
+
+impl Redaction {
+    pub(crate) fn new(sources: SecretSources) -> Self {
+        Self { sources, ..Self::default() }
+    }
+
+    /// The redactor; made at the first use.
+    pub(crate) fn redactor(&self) -> Result<&Redactor, RedactionError> {
+        if let Some(built) = self.built.get() {
+            return Ok(&built.redactor);
+        }
+        let built = self.sources.build(self.sources.marks())?;
+        Ok(&self.built.get_or_init(|| built).redactor)
+    }
+
+    /// Makes it again where the `.env` files are other ones by now.
+    pub(crate) fn refresh(&mut self) -> Result<(), RedactionError> {
+        let marks = self.sources.marks();
+        if self.built.get().is_none_or(|built| built.marks != marks) {
+            self.built = OnceCell::from(self.sources.build(marks)?);
+        }
+        Ok(())
+    }
+
+    /// A JSON text without secrets; their values stay in memory.
+    pub(crate) fn keep_json<'a>(&mut self, text: &'a str) -> Result<Cow<'a, str>, RedactionError> {
+        self.redactor()?;
+        let Some(built) = self.built.get() else { return Ok(Cow::Borrowed(text)) };
+        Ok(built.redactor.redact_json_into(text, &mut self.vault))
+    }
+
+    /// Puts the values of the environment and of `.env` files behind their placeholders, as far as a record may hold them.
+    pub(crate) fn recall(&mut self) -> Result<(), RedactionError> {
+        self.redactor()?;
+        let Some(built) = self.built.get() else { return Ok(()) };
+        let files = self.sources.of_files(&built.marks)?;
+        for secret in self.sources.environment.iter().chain(&files) {
+            drop(built.redactor.redact_into(&secret.value, &mut self.vault));
+        }
+        Ok(())
+    }
+}
+
+impl SecretSources {
+    /// The redactor that these make.
+    pub(crate) fn redactor(&self) -> Result<Redactor, RedactionError> {
+        self.build(self.marks()).map(|built| built.redactor)
+    }
+
+    fn build(&self, marks: Vec<EnvMark>) -> Result<Built, RedactionError> {
+        // Where the key must not lie, or cannot be read, placeholders hold for this process alone.
+        let kept = self.home.as_ref().and_then(|(home, workspace)| home.redaction_seed(workspace).ok());
+        let seed = kept.map_or_else(drawn, Ok)?;
+        let mut redactor = Redactor::new(RedactionKey::new(seed).for_session(&self.session));
+        redactor.allow(self.allowed.clone());
+        self.environment.iter().chain(&self.of_files(&marks)?).for_each(|secret| redactor.know(secret));
+        Ok(Built { redactor, marks })
+    }
+
+    fn of_files(&self, marks: &[EnvMark]) -> Result<Vec<KnownSecret>, RedactionError> {
+        let mut known = Vec::new();
+        for EnvMark { path, .. } in marks {
+            let read = File::open(path)
+                .map_err(|error| error.to_string())
+                .and_then(|file| bounded::read_whole(file, ENV_BYTES_MAX).map_err(|error| error.to_string()));
+            let bytes = read.map_err(|why| RedactionError::EnvFile { path: path.clone(), why })?;
+            known.extend(of_env_file(&String::from_utf8_lossy(&bytes)));
+        }
+        Ok(known)
+    }
+
+    /// The `.env` files of the workspace's folder; a pipe or a device is none.
+    fn marks(&self) -> Vec<EnvMark> {
+        let entries = self.root.as_deref().map(env_files).unwrap_or_default();
+        let mark = |path: PathBuf| {
+            let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some(EnvMark { path, bytes: found.len(), changed: found.modified().ok() })
+        };
+        let mut marks: Vec<EnvMark> = entries.into_iter().filter_map(mark).collect();
+        marks.sort_by(|one, other| one.path.cmp(&other.path));
+        marks
+    }
+}
+
+/// The secrets in the `.env` files of a workspace's folder.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn of_workspace(root: &Path) -> Result<Vec<KnownSecret>, RedactionError> {
+    let sources = SecretSources { root: Some(root.to_owned()), ..SecretSources::default() };
+    sources.of_files(&sources.marks())
+}
+
+/// The files of variables in a folder, by their names.
+fn env_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_env = |name: &std::ffi::OsStr| name.to_str().is_some_and(is_env_file);
+    entries.filter(|entry| is_env(&entry.file_name())).map(|entry| entry.path()).collect()
+}
+
+fn drawn() -> Result<[u8; 32], RedactionError> {
+    let mut seed = [0; 32];
+    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed)).map_err(RedactionError::Key)?;
+    Ok(seed)
+}
