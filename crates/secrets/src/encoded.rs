@@ -25,7 +25,8 @@ pub(crate) fn spans(text: &str) -> Vec<SecretSpan> {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let run = bytes.iter().skip(at).take_while(|byte| is_of_part(**byte)).count();
+        let rest = bytes.get(at..).unwrap_or_default();
+        let run = rest.iter().position(|byte| !IS_OF_PART[usize::from(*byte)]).unwrap_or(rest.len());
         if run >= PART_BYTES_MIN
             && let Some(part) = text.get(at..at.saturating_add(run))
             && let Some(kind) = kind_within(part)
@@ -36,6 +37,17 @@ pub(crate) fn spans(text: &str) -> Vec<SecretSpan> {
     }
     found
 }
+
+/// For each byte whether it is one of an encoded part.
+static IS_OF_PART: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = is_of_part(byte);
+        byte += 1;
+    }
+    table
+};
 
 /// Letters of an encoded part: those of base64, percent signs, backslashes.
 const fn is_of_part(byte: u8) -> bool {
@@ -57,9 +69,19 @@ fn kind_within(part: &str) -> Option<&'static str> {
     if !(PART_BYTES_MIN..=PART_BYTES_MAX).contains(&inner.len()) {
         return None;
     }
+    if !may_be_text(inner) {
+        return None;
+    }
     let engine = if inner.contains(['-', '_']) { URL_SAFE } else { STANDARD };
     let decoded = String::from_utf8(engine.decode(inner).ok()?).ok()?;
     plain(&decoded).first().map(|span| span.kind)
+}
+
+/// Whether a part in base64 may stand for a text: the first letter of each four then begins an ASCII byte. Paths and names, which
+/// have the same letters, are told apart by that without being decoded.
+fn may_be_text(part: &str) -> bool {
+    let firsts = part.bytes().step_by(4).take(8);
+    firsts.filter(|first| !matches!(first, b'A'..=b'Z' | b'a'..=b'f')).count() <= 2
 }
 
 /// A text with its percent signs and JSON escapes resolved.

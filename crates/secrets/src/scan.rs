@@ -10,45 +10,111 @@ use alloc::vec::Vec;
 /// The secrets in a text by their form, without a look into encoded parts.
 pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut found: Vec<SecretSpan> = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
-        let Some(&byte) = bytes.get(at) else { break };
-        if byte == placeholder::FIRST_BYTE
-            && let Some(length) = placeholder::length_at(text, at)
-        {
-            at = at.saturating_add(length);
-            continue;
-        }
-        let here = key_at(bytes, at);
-        let here = here.or_else(|| structured::at(text, at, byte)).or_else(|| assignment::at(text, at, byte));
-        match here {
-            Some(span) => {
-                at = span.range.end.max(at.saturating_add(1));
-                found.push(span);
+    // Where the option or name began in which `at` stands.
+    let mut run = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let span = if IS_OF_WORD[usize::from(byte)] {
+            match at_word(text, at, byte) {
+                Some(span) => Some(span),
+                None => {
+                    at = rest_of_word(text, at.saturating_add(1), &mut found);
+                    continue;
+                }
             }
-            None => at = at.saturating_add(1),
+        } else {
+            at_sign(text, at, byte, bytes.get(run) == Some(&b'-'))
+        };
+        if !IS_OF_WORD[usize::from(byte)] && !matches!(byte, b'-' | b'.') {
+            run = at.saturating_add(1);
         }
+        at = match span {
+            Some(span) => {
+                let end = span.range.end.max(at.saturating_add(1));
+                found.push(span);
+                end
+            }
+            None if byte == placeholder::FIRST_BYTE => at.saturating_add(placeholder::length_at(text, at).unwrap_or(1)),
+            None => at.saturating_add(1),
+        };
     }
     found
 }
 
-/// A beginning so long means a key even in the middle of a word.
-const UNMISTAKABLE: usize = 6;
+/// What begins where a word begins.
+fn at_word(text: &str, at: usize, byte: u8) -> Option<SecretSpan> {
+    let key = key_at(text.as_bytes(), at, WordPlace::Begin);
+    key.or_else(|| structured::at(text, at, byte))
+}
+
+/// What begins at a sign.
+fn at_sign(text: &str, at: usize, byte: u8, is_option: bool) -> Option<SecretSpan> {
+    let key = key_at(text.as_bytes(), at, WordPlace::Begin).or_else(|| structured::at(text, at, byte));
+    key.or_else(|| if byte != b' ' || is_option { assignment::at(text, at, byte) } else { None })
+}
+
+/// Passes over the rest of a word, where only few forms begin; gives the place behind it, or behind the key that was found.
+fn rest_of_word(text: &str, from: usize, found: &mut Vec<SecretSpan>) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at)
+        && IS_OF_WORD[usize::from(byte)]
+    {
+        let is_key = three_at(bytes, at).is_some_and(shapes::is_unmistakable_beginning);
+        // The number of a bot may stand behind `/bot`.
+        let is_link = byte == b'h' && bytes.get(at.saturating_add(1)) == Some(&b't');
+        let is_structured =
+            is_link || (byte.is_ascii_digit() && text.as_bytes().get(at.wrapping_sub(1)) == Some(&b't'));
+        if is_key || is_structured {
+            let key = if is_key { key_at(bytes, at, WordPlace::Within) } else { None };
+            let span = key.or_else(|| if is_structured { structured::at(text, at, byte) } else { None });
+            if let Some(span) = span {
+                let end = span.range.end.max(at.saturating_add(1));
+                found.push(span);
+                return end;
+            }
+        }
+        at = at.saturating_add(1);
+    }
+    at
+}
+
+#[inline]
+fn three_at(bytes: &[u8], at: usize) -> Option<[u8; 3]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+/// Where in a word a key may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordPlace {
+    Begin,
+    Within,
+}
 
 /// The longest key whose form begins here.
-fn key_at(bytes: &[u8], at: usize) -> Option<SecretSpan> {
-    let (first, second) = (*bytes.get(at)?, *bytes.get(at.checked_add(1)?)?);
-    if !shapes::is_beginning(first, second) {
+#[inline]
+fn key_at(bytes: &[u8], at: usize, place: WordPlace) -> Option<SecretSpan> {
+    let three @ [first, second, _] = three_at(bytes, at)?;
+    if !shapes::is_beginning(three) {
         return None;
     }
-    let begins_word = !at.checked_sub(1).and_then(|before| bytes.get(before)).is_some_and(|before| is_of_word(*before));
-    let candidates = shapes::starting_with(first).iter();
-    let candidates = candidates.filter(|shape| begins_word || shape.start.len() >= UNMISTAKABLE);
+    // A sign before it may also belong to a word; so may the end of a key before it.
+    let is_within = |before: u8| place == WordPlace::Within || IS_OF_WORD[usize::from(before)];
+    let is_free = at.checked_sub(1).and_then(|before| bytes.get(before)).is_none_or(|before| !is_within(*before));
+    let candidates = shapes::starting_with(first).iter().filter(|shape| shape.start.as_bytes().get(1) == Some(&second));
+    let candidates = candidates.filter(|shape| is_free || shape.start.len() >= shapes::UNMISTAKABLE);
     let ends = candidates.filter_map(|shape| Some((shape.end_of(bytes, at)?, shape.kind)));
     ends.max_by_key(|(end, _)| *end).map(|(end, kind)| SecretSpan { range: at..end, kind })
 }
 
-const fn is_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
+/// For each byte whether it is one of a word: letters, digits, `_`.
+static IS_OF_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        byte += 1;
+    }
+    table
+};

@@ -249,24 +249,56 @@ pub(crate) fn starting_with(byte: u8) -> &'static [Shape] {
     SHAPES.get(range.0..range.1).unwrap_or_default()
 }
 
-/// Whether any format begins with these two bytes; every format has at least two.
-pub(crate) fn is_beginning(first: u8, second: u8) -> bool {
-    let (row, bit) = (PAIRS[(first & 127) as usize], second & 127);
-    first < 128 && second < 128 && row >> bit & 1 == 1
+/// Whether a key may begin with these three bytes; now and then it says so of others too.
+#[inline]
+pub(crate) fn is_beginning(bytes: [u8; 3]) -> bool {
+    has(&BEGINNINGS, bytes)
 }
 
-/// For each first byte the second bytes, as bits.
-static PAIRS: [u128; 128] = pairs();
+/// A beginning so long means a key even in the middle of a word.
+pub(crate) const UNMISTAKABLE: usize = 6;
 
-const fn pairs() -> [u128; 128] {
-    let mut pairs = [0; 128];
+/// The same within a word.
+#[inline]
+pub(crate) fn is_unmistakable_beginning(bytes: [u8; 3]) -> bool {
+    has(&UNMISTAKABLE_BEGINNINGS, bytes)
+}
+
+/// One bit for each of the places that three bytes may be put to.
+type Beginnings = [u64; 1_024];
+
+static BEGINNINGS: Beginnings = beginnings(2);
+static UNMISTAKABLE_BEGINNINGS: Beginnings = beginnings(UNMISTAKABLE);
+
+#[inline]
+const fn has(beginnings: &Beginnings, bytes: [u8; 3]) -> bool {
+    let place = place(bytes);
+    beginnings[(place >> 6) as usize] >> (place & 63) & 1 == 1
+}
+
+#[inline]
+const fn place([first, second, third]: [u8; 3]) -> u16 {
+    (((first as u32) << 10) ^ ((second as u32) << 5) ^ (third as u32)) as u16
+}
+
+const fn beginnings(length_min: usize) -> Beginnings {
+    let mut beginnings = [0; 1_024];
     let mut at = 0;
     while at < SHAPES.len() {
         let start = SHAPES[at].start.as_bytes();
-        pairs[start[0] as usize] |= 1 << start[1];
+        // A beginning of two bytes goes on with any third.
+        let (mut third, last) = if start.len() > 2 { (start[2], start[2]) } else { (0, 255) };
+        while start.len() >= length_min {
+            let place = place([start[0], start[1], third]);
+            beginnings[(place >> 6) as usize] |= 1 << (place & 63);
+            if third == last {
+                break;
+            }
+            third += 1;
+        }
         at += 1;
     }
-    pairs
+    beginnings
 }
 
 /// For each byte the part of the table that begins with it, counted once when the program is compiled.

@@ -13,12 +13,13 @@ const PEM_END: &str = "-----END ";
 
 /// A secret of one of these forms that begins at `at`, where `byte` stands.
 pub(crate) fn at(text: &str, at: usize, byte: u8) -> Option<SecretSpan> {
+    let next = text.as_bytes().get(at.saturating_add(1)).copied();
     match byte {
-        b'-' => private_key(text, at),
-        b'e' => web_token(text, at),
+        b'-' if next == Some(b'-') => private_key(text, at),
+        b'e' if next == Some(b'y') => web_token(text, at),
         b':' => url_password(text, at),
-        b'B' | b'b' | b'T' | b't' => header(text, at),
-        b'h' => webhook(text, at),
+        b'B' | b'b' | b'T' | b't' if matches!(next, Some(b'a' | b'e' | b'o')) => header(text, at),
+        b'h' if next == Some(b't') => webhook(text, at),
         b'0'..=b'9' => bot_token(text, at),
         _ => None,
     }
