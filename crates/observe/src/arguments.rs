@@ -1,7 +1,7 @@
 //! The arguments of a call: read once, written in one canonical form, and asked for the few fields that matter here.
 
 use super::json::Json;
-use super::normal::normalise;
+use super::normal::normal_text;
 use super::volatile::Volatility;
 use alloc::borrow::{Cow, ToOwned as _};
 use alloc::format;
@@ -27,7 +27,7 @@ impl<'a> Arguments<'a> {
     pub(super) fn read(text: &'a str) -> Self {
         let text = text.trim();
         match text.starts_with(['{', '[', '"', 'n']).then(|| Json::parse(text)).flatten() {
-            Some(Json::Text(inner)) => Self::Plain(Cow::Owned(inner)),
+            Some(Json::Text(inner)) => Self::Plain(inner),
             // Clients spell a missing argument in many empty ways; all of them are the same call. It is not the call that spells
             // it right, which may be the very repair of the other: nothing that is said of one holds for the other.
             Some(json) if json.is_nothing() && !json.is_empty() => Self::Json(Json::Bare(MISSPELT)),
@@ -39,8 +39,8 @@ impl<'a> Arguments<'a> {
     /// The arguments without those that do not change what the tool does; all of them, if nothing else is there.
     pub(super) fn without(self, idle: &[&str]) -> Self {
         match self {
-            Self::Json(Json::Object(mut fields)) if fields.iter().any(|(name, _)| !idle.contains(&name.as_str())) => {
-                fields.retain(|(name, _)| !idle.contains(&name.as_str()));
+            Self::Json(Json::Object(mut fields)) if fields.iter().any(|(name, _)| !idle.contains(&name.as_ref())) => {
+                fields.retain(|(name, _)| !idle.contains(&name.as_ref()));
                 Self::Json(Json::Object(fields))
             }
             Self::Json(_) | Self::Plain(_) => self,
@@ -53,10 +53,10 @@ impl<'a> Arguments<'a> {
             Self::Json(Json::Object(fields)) => {
                 for (name, value) in fields.iter_mut() {
                     if let Json::Text(text) = value
-                        && COMMAND_NAMES.contains(&name.as_str())
+                        && COMMAND_NAMES.contains(&name.as_ref())
                         && let Some(squeezed) = squeezed(text)
                     {
-                        *text = squeezed;
+                        *text = Cow::Owned(squeezed);
                     }
                 }
             }
@@ -76,11 +76,11 @@ impl<'a> Arguments<'a> {
             Self::Json(json) if json.is_nothing() => NOTHING.to_owned(),
             Self::Json(json) => {
                 let mut out = String::new();
-                json.write(&mut out, |text| normalise(text, Volatility::Arguments));
+                json.write(&mut out, normal_argument);
                 out
             }
             Self::Plain(text) if text.trim().is_empty() => NOTHING.to_owned(),
-            Self::Plain(text) => normalise(text.trim(), Volatility::Arguments),
+            Self::Plain(text) => normal_argument(text.trim()).into_owned(),
         }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Arguments<'a> {
     pub(super) fn field(&self, names: &[&str]) -> Option<Cow<'_, str>> {
         match self {
             Self::Json(json) => names.iter().find_map(|name| words(json.get(name)?)),
-            Self::Plain(text) => names.iter().find_map(|name| plain_field(text, name)),
+            Self::Plain(text) => plain_field(text, names),
         }
     }
 
@@ -149,6 +149,10 @@ impl<'a> Arguments<'a> {
             .or_else(|| self.plain().map(Cow::Borrowed))?;
         patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
     }
+}
+
+fn normal_argument(text: &str) -> Cow<'_, str> {
+    normal_text(text, Volatility::Arguments)
 }
 
 /// Under these names clients hand over a command line.
@@ -207,7 +211,7 @@ fn words<'j>(json: &'j Json<'_>) -> Option<Cow<'j, str>> {
 /// A list of words as one command line, out of the shell that it may start.
 pub(super) fn list_command(items: &[Json<'_>]) -> Option<String> {
     let words = items.iter().map(|item| match item {
-        Json::Text(text) => Some(text.as_str()),
+        Json::Text(text) => Some(text.as_ref()),
         Json::Bare(bare) => Some(*bare),
         Json::List(_) | Json::Object(_) => None,
     });
@@ -238,9 +242,22 @@ pub(super) fn quoted(word: &str) -> Cow<'_, str> {
 }
 
 /// `name: value` at the start of a line, with its indented continuation lines, as some clients print arguments.
-fn plain_field<'t>(text: &'t str, name: &str) -> Option<Cow<'t, str>> {
+fn plain_field<'t>(text: &'t str, names: &[&str]) -> Option<Cow<'t, str>> {
+    /// No name is longer.
+    const NAME_BYTES_MAX: usize = 24;
+    let mut best: Option<(usize, &str, core::str::Lines<'t>)> = None;
     let mut lines = text.lines();
-    let first = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+    while let Some(line) = lines.next() {
+        let colon = line.as_bytes().iter().take(NAME_BYTES_MAX).position(|byte| *byte == b':');
+        let Some((name, value)) = colon.and_then(|at| line.split_at_checked(at)) else { continue };
+        let Some(place) = names.iter().position(|known| *known == name) else { continue };
+        // The first of the names counts, and of its lines the first.
+        if best.as_ref().is_none_or(|(before, _, _)| place < *before) {
+            best = Some((place, value, lines.clone()));
+        }
+    }
+    let (_, first, lines) = best?;
+    let first = first.strip_prefix(':').unwrap_or(first).trim();
     let mut value = Cow::Borrowed(first);
     for line in lines.take_while(|line| line.starts_with("  ")) {
         value.to_mut().push(' ');

@@ -14,6 +14,7 @@ use super::{digest, error_kind, lines, normal, outcome, position, retry, signatu
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use tripwire_core::chain::event::{Action, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::label::Label;
 use tripwire_core::units::Tokens;
@@ -25,6 +26,10 @@ pub(super) struct Call<'a> {
     pub(super) name: Name,
     /// All texts of the arguments, one after the other.
     pub(super) said: String,
+    /// Whether the longest of the arguments is prose.
+    pub(super) is_prose: bool,
+    /// The words of what was said, once somebody asks for them.
+    words: OnceCell<Words>,
 }
 
 /// The facts of a call, and what it gave in its normal form.
@@ -40,13 +45,15 @@ impl<'a> Call<'a> {
         if kind == ToolKind::Shell {
             arguments.squeeze_command();
         }
-        let said = arguments.texts().join(" ");
-        Self { arguments, kind, name: Name::of(raw.tool), said }
+        let texts = arguments.texts();
+        let said = texts.join(" ");
+        let is_prose = texts.into_iter().max_by_key(|text| text.len()).is_some_and(words::is_prose);
+        Self { arguments, kind, name: Name::of(raw.tool), said, is_prose, words: OnceCell::new() }
     }
 
-    /// Whether the longest of the arguments is prose.
-    pub(super) fn is_prose(&self) -> bool {
-        self.arguments.texts().into_iter().max_by_key(|text| text.len()).is_some_and(words::is_prose)
+    /// The words of all texts of the arguments.
+    pub(super) fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.said))
     }
 
     pub(super) fn facts(&self, raw: &RawCall<'_>, memory: Option<&mut RepeatedCalls>) -> ObservedCall {
@@ -98,7 +105,7 @@ impl<'a> Call<'a> {
         facts.sketch = minhash::sketch(&normal);
         if facts.outcome.status == Status::Error && !normal.is_empty() {
             facts.error_digest = error_digest(&normal, raw.whole);
-            facts.error_kind = Some(error_kind::of(&String::from_utf8_lossy(&normal), &self.said));
+            facts.error_kind = Some(error_kind::of(&String::from_utf8_lossy(&normal), self.words()));
             facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
             normal = position::masked(&normal);
@@ -145,7 +152,7 @@ impl<'a> Call<'a> {
         Action {
             args_digest: Some(args_digest),
             args_shape: Some(args_shape),
-            args_sketch: if self.is_prose() { Words::of(&self.said).sketch() } else { None },
+            args_sketch: if self.is_prose { self.words().sketch() } else { None },
             signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
             target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
             tool: Label::cut(raw.tool),

@@ -1,6 +1,5 @@
 //! Digests as labels: the first 32 hex digits of a SHA-256.
 
-use alloc::string::String;
 use sha2::{Digest as _, Sha256};
 use tripwire_core::label::Label;
 
@@ -9,7 +8,7 @@ const DIGITS: usize = 32;
 
 /// The digest of bytes.
 pub(super) fn of(bytes: &[u8]) -> Label {
-    Label::cut(&hex(&Sha256::digest(bytes).into()))
+    label(&Sha256::digest(bytes).into())
 }
 
 /// The digest of lines whose order means nothing: the same lines in another order give the same digest.
@@ -31,13 +30,23 @@ pub(super) fn of_lines(bytes: &[u8]) -> Label {
     for sum in sums {
         hasher.update(sum.to_le_bytes());
     }
-    Label::cut(&hex(&hasher.finalize().into()))
+    label(&hasher.finalize().into())
+}
+
+fn label(hash: &[u8; 32]) -> Label {
+    Label::cut(core::str::from_utf8(&hex(hash)).unwrap_or_default())
 }
 
 /// The first digits of a finished hash.
-pub(super) fn hex(hash: &[u8; 32]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).take(DIGITS).collect()
+pub(super) fn hex(hash: &[u8; 32]) -> [u8; DIGITS] {
+    let digit =
+        |nibble: u8| if nibble < 10 { b'0'.wrapping_add(nibble) } else { b'a'.wrapping_add(nibble.wrapping_sub(10)) };
+    let mut digits = [b'0'; DIGITS];
+    let (pairs, _) = digits.as_chunks_mut::<2>();
+    for (pair, byte) in pairs.iter_mut().zip(hash) {
+        *pair = [digit(byte >> 4), digit(byte & 15)];
+    }
+    digits
 }
 
 #[cfg(test)]

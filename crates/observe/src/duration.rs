@@ -78,6 +78,9 @@ const UNITS: [&str; 66] = [
 /// Units that are written without a space around them.
 const SIGNS: [&str; 8] = ["µs", "μs", "ミリ秒", "毫秒", "秒", "分", "초", "분"];
 
+/// The first bytes of all units and signs, of small and capital letters: an arrow or a rule behind the number of a line is none.
+const UNIT_STARTS: &[u8] = b"hmnstu\xc2\xce\xd0\xd1\xe3\xe5\xe6\xe7\xeb\xec";
+
 /// `1.2s`, `350 ms`, `3,21 Sekunden`, `1m30s`, `0m0.003s`, `3.2秒`.
 pub(super) fn duration(text: &[u8], before: &[u8]) -> Option<usize> {
     // The `3` of version `1.2.3` starts no number.
@@ -114,17 +117,21 @@ pub(super) fn duration(text: &[u8], before: &[u8]) -> Option<usize> {
 
 /// How long the unit is with which a text begins.
 fn unit_length(text: &[u8]) -> Option<usize> {
+    // Most numbers are followed by something else, and its first letter shows it.
+    if !UNIT_STARTS.contains(&text.first()?.to_ascii_lowercase()) {
+        return None;
+    }
     if let Some(sign) = SIGNS.iter().find(|sign| text.starts_with(sign.as_bytes())) {
         return ends_word(text, sign.len()).then_some(sign.len());
     }
     let letters = text.iter().take(24).take_while(|byte| is_word(**byte) || !byte.is_ascii()).count();
     let name = core::str::from_utf8(text.get(..letters)?).ok()?;
-    let is_unit = |unit: &&str| {
-        unit.eq_ignore_ascii_case(name)
-            || (!unit.is_ascii() && unit.chars().eq(name.chars().flat_map(char::to_lowercase)))
+    let found = if name.is_ascii() {
+        UNITS.iter().find(|unit| unit.eq_ignore_ascii_case(name))?
+    } else {
+        UNITS.iter().find(|unit| unit.chars().eq(name.chars().flat_map(char::to_lowercase)))?
     };
     // `5 S` and `3 MS` are no durations: units of one or two letters are written small.
-    let found = UNITS.iter().find(|unit| is_unit(unit))?;
     (found.len() > 3 || *found == name).then_some(letters)
 }
 
@@ -164,6 +171,14 @@ mod tests {
         }
         for text in ["3 S", "3 s", "3 segments", "5 files", "2 second_tests", "7 horasphere", "3 MS", "3"] {
             assert_eq!(duration(text.as_bytes(), b""), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_unit_begins_with_a_known_byte() {
+        let starts = |text: &str| UNIT_STARTS.contains(&text.as_bytes()[0].to_ascii_lowercase());
+        for unit in UNITS.iter().chain(&SIGNS) {
+            assert!(starts(unit) && starts(&unit.to_uppercase()), "{unit}");
         }
     }
 

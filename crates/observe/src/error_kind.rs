@@ -3,8 +3,7 @@
 
 use super::digest;
 use super::normal::without_escapes;
-use super::words;
-use alloc::collections::BTreeSet;
+use super::words::{self, Words};
 use alloc::string::String;
 use tripwire_core::label::Label;
 
@@ -15,15 +14,14 @@ const KIND_CHARS: usize = 2_000;
 /// What stands in quotes or brackets is left out, if they close within this many characters.
 const QUOTE_CHARS: usize = 200;
 
-/// The digest of an error's kind; `said` are the arguments, whose words are one and the same wherever they occur.
-pub(super) fn of(error: &str, said: &str) -> Label {
+/// The digest of an error's kind; `said` are the words of the arguments, which are one and the same wherever they occur.
+pub(super) fn of(error: &str, said: &Words) -> Label {
     let plain = without_escapes(error);
-    let unquoted = unquoted(&plain);
-    let own: BTreeSet<String> = words::words(words::head(said)).map(str::to_ascii_lowercase).collect();
+    let unquoted = unquoted(&plain).to_ascii_lowercase();
     let mut kind = String::new();
     let (mut count, mut starred) = (0_usize, false);
-    for word in words::words(&unquoted).map(str::to_ascii_lowercase) {
-        let is_own = own.contains(&word);
+    for word in words::words(&unquoted) {
+        let is_own = said.has(words::hash_bytes(word.as_bytes()));
         if is_own && starred {
             continue;
         }
@@ -34,7 +32,7 @@ pub(super) fn of(error: &str, said: &str) -> Label {
         if is_own {
             kind.push('*')
         } else {
-            push_masked(&mut kind, &word)
+            push_masked(&mut kind, word)
         }
         count = count.saturating_add(1);
         if count == KIND_WORDS {
@@ -102,7 +100,7 @@ mod tests {
 
     #[test]
     fn errors_that_differ_in_what_they_quote_are_one_kind() {
-        let kind = |error: &str| of(error, "src/a.rs b.rs");
+        let kind = |error: &str| of(error, &Words::of("src/a.rs b.rs"));
         assert_eq!(kind("String to replace not found: `let x`"), kind("String to replace not found: `fn y(z)`"));
         assert_eq!(kind("no file a.rs on line 3"), kind("no file b.rs on line 17"));
         assert_eq!(kind("it isn't there"), kind("it isn't there"));
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn different_errors_are_different_kinds() {
-        let kind = |error: &str| of(error, "x");
+        let kind = |error: &str| of(error, &Words::of("x"));
         let checked =
             |found: &str| kind(&alloc::format!("The change was rejected because the checker found problems: {found}"));
         assert_ne!(checked("unused import"), checked("missing semicolon"));

@@ -38,7 +38,7 @@ impl Default for SeenWords {
 impl SeenWords {
     /// Counts what is new in a result, and remembers it with the arguments that led to it.
     pub(super) fn gain(&mut self, said: &Words, got: &Words, echoes: Echoes) -> Gain {
-        let new = got.iter().filter(|word| !said.has(*word) && !self.has(*word)).count();
+        let new = got.iter().filter(|word| !self.has(*word) && !said.has(*word)).count();
         let echo = if echoes == Echoes::Count { got.iter().filter(|word| said.has(*word)).count() } else { 0 };
         self.add(said, got);
         let small = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
@@ -70,9 +70,10 @@ impl SeenWords {
 
 /// The two bits of a word.
 fn places(word: u64) -> [(usize, u64); 2] {
-    [word % BITS, (word >> 32) % BITS].map(|place| {
-        let slot = usize::try_from(place >> 6).unwrap_or(0);
-        (slot, 1_u64.wrapping_shl(u32::try_from(place & 63).unwrap_or(0)))
+    let [low, _, _, _, high, ..] = word.to_le_bytes();
+    [(word, low), (word >> 32, high)].map(|(place, byte)| {
+        let slot = usize::try_from((place % BITS) >> 6).unwrap_or(0);
+        (slot, 1_u64.wrapping_shl(u32::from(byte & 63)))
     })
 }
 

@@ -1,5 +1,6 @@
 //! A small reader of foreign JSON that keeps numbers as the text they were, so that no float is ever made of them.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -12,11 +13,11 @@ pub(super) enum Json<'a> {
     /// `null`, `true`, `false` or a number, as written.
     Bare(&'a str),
     /// A string, unescaped.
-    Text(String),
+    Text(Cow<'a, str>),
     /// A list.
     List(Vec<Self>),
     /// An object, sorted by its keys; a key that comes twice is kept twice, in its order.
-    Object(Vec<(String, Self)>),
+    Object(Vec<(Cow<'a, str>, Self)>),
 }
 
 impl<'a> Json<'a> {
@@ -74,7 +75,7 @@ impl<'a> Json<'a> {
             }
             Self::Object(fields) => {
                 let kept = fields.into_iter().filter_map(|(name, value)| Some((name, value.without_nothing()?)));
-                let kept: Vec<(String, Self)> = kept.collect();
+                let kept: Vec<(Cow<'a, str>, Self)> = kept.collect();
                 (!kept.is_empty()).then_some(Self::Object(kept))
             }
         }
@@ -92,7 +93,7 @@ impl<'a> Json<'a> {
     }
 
     /// Writes the canonical form: sorted keys, no spaces, texts passed through `change`.
-    pub(super) fn write(&self, out: &mut String, change: fn(&str) -> String) {
+    pub(super) fn write(&self, out: &mut String, change: for<'t> fn(&'t str) -> Cow<'t, str>) {
         match self {
             Self::Bare(bare) => out.push_str(bare),
             Self::Text(text) => quote(out, &change(text)),
@@ -121,12 +122,17 @@ impl<'a> Json<'a> {
 /// Writes a text in quotes; quotes and backslashes are escaped, so that two different values never look the same.
 fn quote(out: &mut String, text: &str) {
     out.push('"');
-    for character in text.chars() {
-        if matches!(character, '"' | '\\') {
-            out.push('\\');
-        }
-        out.push(character);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\')) {
+        // Both are ASCII, so that the text is cut between characters.
+        let (plain, marked) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let (mark, behind) = marked.split_at_checked(1).unwrap_or((marked, ""));
+        out.push_str(plain);
+        out.push('\\');
+        out.push_str(mark);
+        rest = behind;
     }
+    out.push_str(rest);
     out.push('"');
 }
 
@@ -202,18 +208,21 @@ impl<'a> JsonReader<'a> {
         Some(Json::Bare(bare))
     }
 
-    fn string(&mut self) -> Option<String> {
+    fn string(&mut self) -> Option<Cow<'a, str>> {
         self.rest = self.rest.strip_prefix('"')?;
-        let mut out = String::new();
+        let first = self.plain()?;
+        if let Some(after) = self.rest.strip_prefix('"') {
+            self.rest = after;
+            return Some(Cow::Borrowed(first));
+        }
+        let mut out = String::with_capacity(first.len().saturating_mul(2));
+        out.push_str(first);
         loop {
-            let stop = self.rest.find(['"', '\\'])?;
-            let (plain, rest) = self.rest.split_at_checked(stop)?;
-            out.push_str(plain);
-            if let Some(after) = rest.strip_prefix('"') {
+            if let Some(after) = self.rest.strip_prefix('"') {
                 self.rest = after;
-                return Some(out);
+                return Some(Cow::Owned(out));
             }
-            let mut characters = rest.chars();
+            let mut characters = self.rest.chars();
             characters.next();
             let escaped = characters.next()?;
             self.rest = characters.as_str();
@@ -227,7 +236,16 @@ impl<'a> JsonReader<'a> {
                 '"' | '\\' | '/' => escaped,
                 _ => return None,
             });
+            out.push_str(self.plain()?);
         }
+    }
+
+    /// What stands before the next quote or escape.
+    fn plain(&mut self) -> Option<&'a str> {
+        let stop = self.rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let (plain, rest) = self.rest.split_at_checked(stop)?;
+        self.rest = rest;
+        Some(plain)
     }
 
     /// A `\u` escape, with its second half where it is one of a pair; half a pair becomes the replacement character.
@@ -260,11 +278,10 @@ impl<'a> JsonReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::borrow::ToOwned;
 
     fn canonical(text: &str) -> Option<String> {
         let mut out = String::new();
-        Json::parse(text)?.write(&mut out, str::to_owned);
+        Json::parse(text)?.write(&mut out, |text| Cow::Borrowed(text));
         Some(out)
     }
 

@@ -171,7 +171,7 @@ impl FoundLines {
     }
 
     /// One field that holds a command; `beside` are the fields of its object.
-    fn command(&mut self, field: &str, value: &Json<'_>, beside: &[(String, Json<'_>)]) {
+    fn command(&mut self, field: &str, value: &Json<'_>, beside: &[(Cow<'_, str>, Json<'_>)]) {
         match value {
             Json::Text(text) => {
                 self.add(Some(interpreted(field, text, self.reader, beside)));
@@ -191,7 +191,7 @@ impl FoundLines {
 }
 
 /// The line as its interpreter gets it: code is no shell's, and a call may name another interpreter.
-fn interpreted(field: &str, text: &str, reader: CodeReader, beside: &[(String, Json<'_>)]) -> String {
+fn interpreted(field: &str, text: &str, reader: CodeReader, beside: &[(Cow<'_, str>, Json<'_>)]) -> String {
     let named = beside.iter().find(|(name, _)| plain(name) == "shell").and_then(|(_, value)| value.text());
     match named.filter(|shell| !shell.trim().is_empty() && !shell.contains(' ') && !is_shell(shell)) {
         Some(other) => format!("{other} -c {}", quoted(text)),
@@ -201,13 +201,13 @@ fn interpreted(field: &str, text: &str, reader: CodeReader, beside: &[(String, J
 }
 
 /// `{"command": "rm", "args": ["-r", "x"]}` as one line.
-fn with_arguments(field: &str, program: &str, beside: &[(String, Json<'_>)]) -> Option<String> {
+fn with_arguments(field: &str, program: &str, beside: &[(Cow<'_, str>, Json<'_>)]) -> Option<String> {
     if ARGUMENTS.contains(&field) {
         return None;
     }
     let (_, value) = beside.iter().find(|(name, _)| ARGUMENTS.contains(&plain(name).as_str()))?;
     let rest = match value {
-        Json::Text(text) => text.to_owned(),
+        Json::Text(text) => text.clone().into_owned(),
         Json::List(items) => list_command(items)?,
         Json::Bare(_) | Json::Object(_) => return None,
     };

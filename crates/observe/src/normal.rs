@@ -17,10 +17,25 @@ pub const OBSERVED_BYTES_MAX: usize = 1 << 20;
 /// The text without its volatile parts, escape sequences and trailing white space.
 #[must_use]
 pub fn normalise(text: &str, volatility: Volatility) -> String {
-    String::from_utf8(normal_bytes(text, volatility)).unwrap_or_else(|error| {
+    normal_text(text, volatility).into_owned()
+}
+
+/// The same, borrowed where nothing can change.
+pub(super) fn normal_text(text: &str, volatility: Volatility) -> Cow<'_, str> {
+    if volatility == Volatility::Arguments && is_normal_argument(text.as_bytes()) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(String::from_utf8(normal_bytes(text, volatility)).unwrap_or_else(|error| {
         // Only ASCII runs are ever replaced, so this does not happen; if it did, nothing would be lost but the markers.
         String::from_utf8_lossy(error.as_bytes()).into_owned()
-    })
+    }))
+}
+
+/// Whether a short text has nothing that is ever replaced in arguments.
+fn is_normal_argument(text: &[u8]) -> bool {
+    const LOOKED_AT: usize = 256;
+    let changes = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'/' | b'\n' | b'\r' | 0x1b);
+    text.len() <= LOOKED_AT && !text.iter().any(changes) && text.last().is_none_or(|last| !last.is_ascii_whitespace())
 }
 
 /// The same as bytes, for the hashes: no second pass to prove again that it is text.
@@ -43,7 +58,7 @@ pub(super) fn normal_answer(text: &str, volatility: Volatility, asked: &str) -> 
     let part = |range: core::ops::Range<usize>| bytes.get(range).unwrap_or_default();
     let mut out = normal_part(part(0..head), volatility);
     out.extend_from_slice(b"\n<");
-    out.extend_from_slice(super::digest::hex(&Sha256::digest(part(head..tail)).into()).as_bytes());
+    out.extend_from_slice(&super::digest::hex(&Sha256::digest(part(head..tail)).into()));
     out.extend_from_slice(b">\n");
     out.extend_from_slice(&normal_part(part(tail..bytes.len()), volatility));
     out
@@ -74,19 +89,24 @@ pub(super) fn mask_digits(normal: &[u8]) -> Vec<u8> {
 
 /// Bytes at which the scan must look closer; all others are copied in one go.
 ///
-/// The slash and the ten digits are neighbours, and so are the capitals: one comparison each finds them all.
-const fn is_special(byte: u8) -> bool {
-    (byte.wrapping_sub(b'/') <= 10) | (byte.wrapping_sub(b'A') < 26) | (byte == b'\n') | (byte == b'\r')
+/// The slash and the ten digits are neighbours, and so are the capitals: one comparison each finds them all. A capital may
+/// stand in a random word, which only an output has.
+const fn is_special(byte: u8, volatility: Volatility) -> bool {
+    let capital = match volatility {
+        Volatility::Output => byte.wrapping_sub(b'A') < 26,
+        Volatility::Arguments => false,
+    };
+    (byte.wrapping_sub(b'/') <= 10) | capital | (byte == b'\n') | (byte == b'\r')
 }
 
 /// How many bytes may be copied before the scan must look closer; whole blocks are tested at once.
-fn plain_length(text: &[u8]) -> usize {
+fn plain_length(text: &[u8], volatility: Volatility) -> usize {
     const BLOCK: usize = 16;
     let (blocks, _) = text.as_chunks::<BLOCK>();
-    let any_special = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | is_special(*byte));
+    let any_special = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | is_special(*byte, volatility));
     let skipped = blocks.iter().take_while(|block| !any_special(block)).count().saturating_mul(BLOCK);
     let rest = text.get(skipped..).unwrap_or_default();
-    skipped.saturating_add(rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len()))
+    skipped.saturating_add(rest.iter().position(|byte| is_special(*byte, volatility)).unwrap_or(rest.len()))
 }
 
 /// The lines that Codex puts before every result; the id has no shape by which it could be told elsewhere.
@@ -105,7 +125,7 @@ impl Normal<'_> {
     fn run(&mut self, text: &[u8]) {
         let mut rest = self.start_line(text);
         loop {
-            let plain = plain_length(rest);
+            let plain = plain_length(rest, self.volatility);
             let Some((copied, tail)) = rest.split_at_checked(plain) else { break };
             self.out.extend_from_slice(copied);
             let Some((byte, after)) = tail.split_first() else { break };
@@ -183,8 +203,10 @@ impl Normal<'_> {
             let before =
                 self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
             let start = self.out.len().saturating_sub(before);
-            let word = [self.out.get(start..).unwrap_or_default(), mine].concat();
-            if word.len() >= random::RANDOM_BYTES_MIN && random::is_mixed_case(&word) && !self.asks_for(&word) {
+            let head = self.out.get(start..).unwrap_or_default();
+            let letters = || head.iter().chain(mine);
+            let long = before.saturating_add(mine.len()) >= random::RANDOM_BYTES_MIN;
+            if long && random::is_mixed_case(letters()) && !self.asks_for(&[head, mine].concat()) {
                 self.out.truncate(start);
                 self.out.extend_from_slice(b"<id>");
                 return rest;
@@ -256,7 +278,7 @@ pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
 }
 
 /// Takes terminal escape sequences out: colours, cursor movements, titles.
-fn strip_escapes(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn strip_escapes(bytes: &[u8]) -> Cow<'_, [u8]> {
     const ESCAPE: u8 = 0x1b;
     if !bytes.contains(&ESCAPE) {
         return Cow::Borrowed(bytes);

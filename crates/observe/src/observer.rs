@@ -6,7 +6,6 @@ use super::gain::{Echoes, SeenWords};
 use super::raw::RawCall;
 use super::repeated::RepeatedCalls;
 use super::words::{self, Words};
-use alloc::string::String;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::event::Flag;
 
@@ -26,14 +25,14 @@ impl Observer {
     pub fn observe(&mut self, raw: &RawCall<'_>) -> Facts {
         let call = Call::read(raw);
         let ObservedCall { mut facts, normal } = call.facts(raw, Some(&mut self.repeated));
-        let said = Words::of(&call.said);
+        let said = call.words();
         match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
             Some(output) => {
-                let prose = call.is_prose() && words::is_prose(output);
+                let prose = call.is_prose && words::is_prose(output);
                 let echoes = if prose { Echoes::Count } else { Echoes::Ignore };
-                facts.gain = Some(self.seen.gain(&said, &Words::of(&String::from_utf8_lossy(&normal)), echoes));
+                facts.gain = Some(self.seen.gain(said, &Words::of_bytes(&normal), echoes));
             }
-            None => self.seen.add(&said, &Words::default()),
+            None => self.seen.add(said, &Words::default()),
         }
         facts
     }

@@ -100,8 +100,10 @@ fn looks_failed(output: &str, kind: ToolKind, work: &Work) -> bool {
         "no such file or directory",
     ];
     const FILE: &[&str] = &["file does not exist", "file not found", "enoent"];
-    let (head, _) = ends(output);
-    let starts = |marks: &[&str]| marks.iter().any(|mark| head.starts_with(mark));
+    let head = output.trim_start().as_bytes();
+    let is_start =
+        |mark: &&str| head.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark.as_bytes()));
+    let starts = |marks: &[&str]| marks.iter().any(is_start);
     let shows = work.flags.has(Flag::Read) || work.flags.has(Flag::Search);
     match kind {
         ToolKind::Read | ToolKind::Search => starts(TOOL) || starts(FILE),

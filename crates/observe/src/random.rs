@@ -34,9 +34,13 @@ pub(super) fn is_random(word: impl Iterator<Item = u8> + Clone) -> bool {
 }
 
 /// Whether a word of letters alone looks random: it changes its case in the middle of what would be its parts.
-pub(super) fn is_mixed_case(word: &[u8]) -> bool {
+pub(super) fn is_mixed_case<'w>(word: impl Iterator<Item = &'w u8> + Clone) -> bool {
+    // A name with one capital changes its case too rarely, and most words have none or one.
+    if word.clone().filter(|byte| byte.is_ascii_uppercase()).count() < 2 {
+        return false;
+    }
     let mut shape = Shape::default();
-    word.iter().for_each(|byte| shape.add(*byte));
+    word.for_each(|byte| shape.add(*byte));
     shape.plain && shape.length >= 6 && shape.changes >= 3 && shape.is_dense(3)
 }
 
@@ -137,6 +141,7 @@ mod tests {
         ] {
             assert!(!is_random(word.bytes()), "{word}");
         }
-        assert!(is_mixed_case(b"kXpQzRtB") && !is_mixed_case(b"getElementById") && !is_mixed_case(b"HttpClient"));
+        let mixed = |word: &[u8]| is_mixed_case(word.iter());
+        assert!(mixed(b"kXpQzRtB") && !mixed(b"getElementById") && !mixed(b"HttpClient") && !mixed(b"HTTPS"));
     }
 }

@@ -8,6 +8,7 @@
 use super::numerals;
 use super::random;
 use super::words::hash_bytes;
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
@@ -43,7 +44,7 @@ pub(super) struct RepeatedCalls {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct KnownCall {
     call: u64,
-    words: ResultWords,
+    words: KnownWords,
     changing: Vec<ChangingWord>,
     shown: ShownResult,
 }
@@ -92,10 +93,8 @@ pub(super) struct NewResult<'r> {
 impl RepeatedCalls {
     /// Takes in a result and says how it is to be shown, with a word of it that was ignored.
     pub(super) fn shown(&mut self, new: &NewResult<'_>, own: ShownResult) -> (ShownResult, Option<Label>) {
-        let words = ResultWords::of(new.normal);
         let tool = hash_bytes(new.tool.as_bytes()).rotate_left(1);
         let failed = own.error.is_some();
-        let form = tool ^ words.frame;
         let mut told = None;
         let take = |known: &mut Vec<KnownCall>, call: u64| {
             known.iter().position(|known| known.call == call).map(|place| known.remove(place))
@@ -105,19 +104,22 @@ impl RepeatedCalls {
         let mut shown = own.clone();
         let known = match known {
             Some(known) => {
-                let (known, ignored) = known.again(words.clone(), own, new.normal);
+                let (known, ignored) = known.again(own, new.normal);
                 (shown, told) = (known.shown.clone(), ignored);
                 known
             }
-            None => KnownCall { call, words: words.clone(), changing: Vec::new(), shown: own },
+            None => KnownCall { call, words: KnownWords::of(new.normal), changing: Vec::new(), shown: own },
         };
         keep(&mut self.calls, known, CALLS_MAX);
         if failed {
+            let words = ResultWords::of(new.normal);
+            let form = tool ^ words.frame;
             let before = take(&mut self.errors, form);
-            let alike = before.filter(|before| before.words.differs_at_random(&words, new));
+            let alike = before.filter(|before| before.words.read().differs_at_random(&words, new));
             if let Some(before) = &alike {
                 (shown.error, shown.kind) = (before.shown.error.clone(), before.shown.kind.clone());
             }
+            let words = KnownWords::Read(words);
             let known = KnownCall { call: form, words, changing: Vec::new(), shown: shown.clone() };
             keep(&mut self.errors, known, ERRORS_MAX);
         }
@@ -132,33 +134,34 @@ fn keep(list: &mut Vec<KnownCall>, known: KnownCall, max: usize) {
 }
 
 impl KnownCall {
-    fn again(mut self, words: ResultWords, own: ShownResult, normal: &[u8]) -> (Self, Option<Label>) {
+    fn again(mut self, own: ShownResult, normal: &[u8]) -> (Self, Option<Label>) {
+        let (before, words) = (self.words.read().into_owned(), ResultWords::of(normal));
         let same = self.shown == own;
         let both = self.shown.error.is_some() == own.error.is_some();
-        let places = self.words.differences(&words).filter(|_| both);
+        let places = before.differences(&words).filter(|_| both);
         let Some(places) = places.filter(|places| places.len() <= CHANGING_MAX) else {
             let changing = if same { self.changing } else { Vec::new() };
-            return (Self { words, changing, shown: own, ..self }, None);
+            return (Self { words: KnownWords::Read(words), changing, shown: own, ..self }, None);
         };
         // What stayed although it might have changed does not change at every repetition.
         self.changing.retain(|word| word.trend == Trend::Volatile || places.contains(&word.place));
         let mut ignored = !places.is_empty();
         for place in &places {
-            ignored &= self.notice(*place, &words) == Trend::Volatile;
+            ignored &= self.notice(*place, &before, &words) == Trend::Volatile;
         }
         let last = places.last().copied();
-        self.words = words;
         if !ignored && !same {
             self.shown = own;
         }
-        let told = last.filter(|_| ignored).and_then(|place| word_at(normal, &self.words, place));
+        let told = last.filter(|_| ignored).and_then(|place| word_at(normal, &words, place));
+        self.words = KnownWords::Read(words);
         (self, told)
     }
 
     /// Notes a change at a place and says what is known of it now.
-    fn notice(&mut self, place: u8, words: &ResultWords) -> Trend {
+    fn notice(&mut self, place: u8, earlier: &ResultWords, words: &ResultWords) -> Trend {
         let at = usize::from(place);
-        let (Some(before), Some(now)) = (self.words.ends.get(at).copied(), words.ends.get(at).copied()) else {
+        let (Some(before), Some(now)) = (earlier.ends.get(at).copied(), words.ends.get(at).copied()) else {
             return Trend::Other;
         };
         let known = self.changing.iter().position(|word| word.place == place);
@@ -190,6 +193,53 @@ impl KnownCall {
         };
         self.changing.push(word);
         word.trend
+    }
+}
+
+/// The words of a remembered result: most calls never come again, so a short result is read only when its call does.
+#[derive(Debug, Clone)]
+enum KnownWords {
+    Read(ResultWords),
+    Unread(Vec<u8>),
+}
+
+/// The longest result that is kept as it is until its words are asked for.
+const UNREAD_BYTES_MAX: usize = 4_096;
+
+impl KnownWords {
+    fn of(normal: &[u8]) -> Self {
+        if normal.len() <= UNREAD_BYTES_MAX {
+            Self::Unread(normal.to_vec())
+        } else {
+            Self::Read(ResultWords::of(normal))
+        }
+    }
+
+    fn read(&self) -> Cow<'_, ResultWords> {
+        match self {
+            Self::Read(words) => Cow::Borrowed(words),
+            Self::Unread(normal) => Cow::Owned(ResultWords::of(normal)),
+        }
+    }
+}
+
+impl PartialEq for KnownWords {
+    fn eq(&self, other: &Self) -> bool {
+        self.read() == other.read()
+    }
+}
+
+impl Eq for KnownWords {}
+
+impl Serialize for KnownWords {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for KnownWords {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ResultWords::deserialize(deserializer).map(Self::Read)
     }
 }
 
@@ -324,7 +374,11 @@ impl Word {
 
     fn of(text: &[u8]) -> Self {
         let hash = u32::try_from(hash_bytes(text) & u64::from(Self::VALUE)).unwrap_or(0);
-        if text == RANDOM_MARK || random::changes_kind(text) || random::is_mixed_case(text) {
+        // Small letters alone, and not all of them hex digits: what most words are.
+        if text.iter().all(u8::is_ascii_lowercase) && text.iter().any(|byte| *byte > b'f') {
+            return Self(hash);
+        }
+        if text == RANDOM_MARK || random::changes_kind(text) || random::is_mixed_case(text.iter()) {
             return Self(hash | (2 << Self::CLASS));
         }
         // Hundredths, so that durations and shares have an order too; a number beyond all counts is a name.

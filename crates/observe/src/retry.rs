@@ -44,9 +44,11 @@ const NOTHING_HAPPENS: &[&str] =
 
 /// Whether a reply begins with that.
 pub(super) fn tells(text: &str) -> bool {
-    let head: String = text.chars().take(SAID_CHARS).filter(|c| !matches!(c, '\'' | '\u{2019}')).collect();
-    let lower = head.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let head = text.chars().take(SAID_CHARS).filter(|c| !matches!(c, '\'' | '\u{2019}'));
+    let mut lower = String::with_capacity(SAID_CHARS.min(text.len()));
+    lower.extend(head.map(|c| c.to_ascii_lowercase()));
+    let mut words: Vec<&str> = Vec::with_capacity(lower.len().div_ceil(4));
+    words.extend(lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()));
     let other_way = words.iter().enumerate().any(|(at, word)| {
         // A word or two may stand between: `a different search approach`.
         let near = words.iter().skip(at.saturating_add(1)).take(2);
@@ -56,7 +58,14 @@ pub(super) fn tells(text: &str) -> bool {
         [denial, act] => DENIALS.contains(denial) && act.ends_with("ing") && !NOTHING_HAPPENS.contains(act),
         _ => false,
     });
-    other_way || fails || PHRASES.iter().any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
+    other_way || fails || (0..words.len()).any(|at| begins_phrase(words.get(at..).unwrap_or_default()))
+}
+
+/// Whether one of the phrases stands first.
+fn begins_phrase(words: &[&str]) -> bool {
+    // Few words begin a phrase, and their first letters tell most others.
+    let first = words.first().and_then(|word| word.bytes().next());
+    first.is_some_and(|letter| b"tadcshu".contains(&letter)) && PHRASES.iter().any(|phrase| words.starts_with(phrase))
 }
 
 #[cfg(test)]

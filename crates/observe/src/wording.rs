@@ -51,7 +51,7 @@ fn listed(arguments: &Arguments<'_>) -> String {
             Arguments::Plain(text) => text.clone().into_owned(),
             Arguments::Json(json) => {
                 let mut out = String::new();
-                json.write(&mut out, ToOwned::to_owned);
+                json.write(&mut out, unchanged);
                 out
             }
         };
@@ -70,6 +70,10 @@ fn listed(arguments: &Arguments<'_>) -> String {
     out
 }
 
+const fn unchanged(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
 /// A value in one line, where it has one.
 fn short<'j>(value: &'j Json<'_>) -> Option<Cow<'j, str>> {
     match value {
@@ -77,7 +81,7 @@ fn short<'j>(value: &'j Json<'_>) -> Option<Cow<'j, str>> {
         Json::Bare(bare) => Some(Cow::Borrowed(bare)),
         Json::List(_) | Json::Object(_) => {
             let mut out = String::new();
-            value.write(&mut out, ToOwned::to_owned);
+            value.write(&mut out, unchanged);
             Some(Cow::Owned(out))
         }
     }

@@ -1,7 +1,7 @@
 //! The words of a text: which there are, whether it is prose, and what it shares with another.
 
 use super::minhash;
-use super::normal::without_escapes;
+use super::normal::strip_escapes;
 use alloc::vec::Vec;
 use tripwire_core::sketch::{WORD_LANES, WordSketch};
 
@@ -21,15 +21,21 @@ pub(super) struct Words {
 impl Words {
     /// Reads the words, whatever their case.
     pub(super) fn of(text: &str) -> Self {
-        let plain = without_escapes(head(text));
-        let bytes = plain.as_bytes();
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// Reads the words of a text in its bytes.
+    pub(super) fn of_bytes(text: &[u8]) -> Self {
+        let plain = strip_escapes(head_bytes(text));
+        let bytes = plain.as_ref();
         // A word and what separates it from the next have two bytes at least; most texts have a word in six.
         let places = bytes.len().div_ceil(4).max(4).next_power_of_two();
         let mut words = Self { table: alloc::vec![0; places], count: 0 };
         let mut hash = OFFSET;
         for byte in bytes {
-            if is_word_byte(*byte) {
-                hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME);
+            let letter = letter(*byte);
+            if letter != 0 {
+                hash = (hash ^ u64::from(letter)).wrapping_mul(PRIME);
             } else if hash != OFFSET {
                 words.insert(minhash::mix(hash));
                 hash = OFFSET;
@@ -53,27 +59,35 @@ impl Words {
 
     /// Whether a word is among them.
     pub(super) fn has(&self, word: u64) -> bool {
-        self.places(word).find_map(|known| (known == 0 || known == word).then_some(known == word)).unwrap_or(false)
+        let mut place = self.first_place(word);
+        // A table is never full, so that the walk ends at a free place.
+        loop {
+            match self.table.get(place) {
+                Some(known) if *known == word => return word != 0,
+                Some(0) | None => return false,
+                Some(_) => place = self.next_place(place),
+            }
+        }
     }
 
     fn insert(&mut self, word: u64) {
-        if self.has(word) || word == 0 {
-            return;
-        }
         // Three quarters full is full enough.
         if self.count.saturating_mul(4) >= self.table.len().saturating_mul(3) {
             let grown = alloc::vec![0; self.table.len().saturating_mul(2).max(4)];
             let before = core::mem::replace(self, Self { table: grown, count: 0 });
             before.iter().for_each(|word| self.insert(word));
         }
-        let first = self.first_place(word);
-        let length = self.table.len();
-        let places = (first..length).chain(0..first);
-        for place in places {
-            if let Some(free) = self.table.get_mut(place).filter(|known| **known == 0) {
-                *free = word;
-                self.count = self.count.saturating_add(1);
-                return;
+        let mut place = self.first_place(word);
+        loop {
+            match self.table.get_mut(place) {
+                Some(known) if *known == word => return,
+                Some(free @ 0) => {
+                    *free = word;
+                    self.count = self.count.saturating_add(1);
+                    return;
+                }
+                Some(_) => place = self.next_place(place),
+                None => return,
             }
         }
     }
@@ -82,10 +96,8 @@ impl Words {
         usize::try_from(word).unwrap_or(0) & self.table.len().saturating_sub(1)
     }
 
-    /// What stands where a word would be looked for, in that order.
-    fn places(&self, word: u64) -> impl Iterator<Item = u64> + '_ {
-        let (before, behind) = self.table.split_at_checked(self.first_place(word)).unwrap_or_default();
-        behind.iter().chain(before).copied()
+    const fn next_place(&self, place: usize) -> usize {
+        place.wrapping_add(1) & self.table.len().saturating_sub(1)
     }
 
     /// The sketch by which two texts are compared; none of a text without words.
@@ -118,53 +130,86 @@ pub(super) fn head(text: &str) -> &str {
     }
 }
 
+/// The same of a text in its bytes.
+fn head_bytes(text: &[u8]) -> &[u8] {
+    if text.len() <= WORDS_CHARS_MAX {
+        return text;
+    }
+    if let Some(start) = text.get(..WORDS_CHARS_MAX).filter(|start| start.is_ascii()) {
+        return start;
+    }
+    // The bytes behind the first of a character begin with the bits 10.
+    let mut starts = (0_usize..).zip(text).filter(|(_, byte)| **byte & 0xc0 != 0x80);
+    match starts.nth(WORDS_CHARS_MAX) {
+        Some((end, _)) => text.get(..end).unwrap_or(text),
+        None => text,
+    }
+}
+
 /// Whether a text is prose: at least four words, three quarters of them free of the characters of code.
 pub(super) fn is_prose(text: &str) -> bool {
     const WORDS_MIN: usize = 4;
     let (mut all, mut plain) = (0_usize, 0_usize);
     let (mut is_open, mut is_plain) = (false, true);
     for byte in head(text).as_bytes().iter().chain(b" ") {
-        if byte.is_ascii_whitespace() {
-            all = all.saturating_add(usize::from(is_open));
-            plain = plain.saturating_add(usize::from(is_open && is_plain));
-            (is_open, is_plain) = (false, true);
-        } else {
-            is_open = true;
-            is_plain &= !is_code(*byte);
+        match PROSE_BYTES.get(usize::from(*byte)).copied().unwrap_or(ProseByte::Plain) {
+            ProseByte::Space => {
+                all = all.saturating_add(usize::from(is_open));
+                plain = plain.saturating_add(usize::from(is_open && is_plain));
+                (is_open, is_plain) = (false, true);
+            }
+            ProseByte::Code => (is_open, is_plain) = (true, false),
+            ProseByte::Plain => is_open = true,
         }
     }
     all >= WORDS_MIN && plain.saturating_mul(4) >= all.saturating_mul(3)
 }
 
-/// The characters of code.
-const fn is_code(byte: u8) -> bool {
-    matches!(
-        byte,
-        b'/' | b'\\'
-            | b'='
-            | b'('
-            | b')'
-            | b'{'
-            | b'}'
-            | b'<'
-            | b'>'
-            | b'|'
-            | b'_'
-            | b'$'
-            | b'*'
-            | b'['
-            | b']'
-            | b'^'
-            | b'+'
-            | b';'
-            | b'~'
-    )
+/// What a byte is to prose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProseByte {
+    Plain,
+    /// It stands in code.
+    Code,
+    Space,
 }
 
-/// A byte of a word, as [`is_word_char`] has it: all bytes of a character beyond ASCII are.
-const fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+const PROSE_BYTES: [ProseByte; 256] = {
+    let mut table = [ProseByte::Plain; 256];
+    let mut rest: &mut [ProseByte] = &mut table;
+    let mut byte = 0_u8;
+    while let Some((place, behind)) = rest.split_first_mut() {
+        if byte.is_ascii_whitespace() {
+            *place = ProseByte::Space;
+        } else if matches!(byte, b'/' | b'\\' | b'=' | b'(' | b')' | b'{' | b'}' | b'<' | b'>' | b'|')
+            || matches!(byte, b'_' | b'$' | b'*' | b'[' | b']' | b'^' | b'+' | b';' | b'~')
+        {
+            *place = ProseByte::Code;
+        }
+        byte = byte.wrapping_add(1);
+        rest = behind;
+    }
+    table
+};
+
+/// A byte of a word in small letters, as [`is_word_char`] has it: all bytes of a character beyond ASCII are. 0 for all others.
+fn letter(byte: u8) -> u8 {
+    LETTERS.get(usize::from(byte)).copied().unwrap_or(0)
 }
+
+const LETTERS: [u8; 256] = {
+    let mut table = [0_u8; 256];
+    let mut rest: &mut [u8] = &mut table;
+    let mut byte = 0_u8;
+    while let Some((place, behind)) = rest.split_first_mut() {
+        if byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii() {
+            *place = byte.to_ascii_lowercase();
+        }
+        byte = byte.wrapping_add(1);
+        rest = behind;
+    }
+    table
+};
 
 /// Letters, digits, the underscore and everything beyond ASCII make words.
 pub(super) const fn is_word_char(c: char) -> bool {

@@ -11,6 +11,8 @@ pub(super) type Failure = Box<dyn std::error::Error>;
 
 /// Made-up sessions of each kind.
 const SEEDS: u64 = 12;
+/// The usual time between two calls.
+const USUAL_STEP_MS: u64 = 4_000;
 
 /// One trace, and whether its agent was stuck.
 #[derive(Debug)]
@@ -63,11 +65,11 @@ struct WrittenSession {
 
 impl Player for WrittenSession {
     fn play(&mut self, call: &Call<'_>) {
-        self.at_ms += 4_000;
+        self.at_ms += call.after_ms.unwrap_or(USUAL_STEP_MS);
         let event = serde_json::from_str::<Value>(&call.args).map(|args| {
             json!({
                 "tool": call.tool, "args": args, "output": call.output, "error": call.error, "t_ms": self.at_ms,
-                "tokens": 200, "msg_id": call.turn.map(|turn| format!("turn-{turn}")),
+                "tokens": 200, "msg_id": call.turn.map(|turn| format!("turn-{turn}")), "text": call.said,
             })
         });
         self.events.push(event);

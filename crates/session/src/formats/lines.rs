@@ -67,7 +67,7 @@ impl<R: BufRead> Lines<R> {
             if available.is_empty() {
                 return if skipping { Err(LineError::TooLong { line }) } else { Ok(!buffer.is_empty()) };
             }
-            let (taken, ended) = match available.iter().position(|byte| *byte == b'\n') {
+            let (taken, ended) = match line_end(available) {
                 Some(end) => (end, true),
                 None => (available.len(), false),
             };
@@ -91,6 +91,15 @@ impl<R: BufRead> Lines<R> {
             }
         }
     }
+}
+
+/// Where a line ends; whole blocks are tested at once.
+fn line_end(text: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let (blocks, _) = text.as_chunks::<BLOCK>();
+    let any = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | (*byte == b'\n'));
+    let skipped = blocks.iter().take_while(|block| !any(block)).count() * BLOCK;
+    Some(skipped + text.get(skipped..)?.iter().position(|byte| *byte == b'\n')?)
 }
 
 #[cfg(test)]
