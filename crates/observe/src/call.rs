@@ -40,7 +40,13 @@ pub(super) struct ObservedCall {
 
 impl<'a> Call<'a> {
     pub(super) fn read(raw: &RawCall<'a>) -> Self {
-        let mut arguments = Arguments::read(raw.args).without(raw.idle);
+        Self::read_without(raw, &[])
+    }
+
+    /// Reads a call without further arguments that do not matter.
+    pub(super) fn read_without(raw: &RawCall<'a>, idle: &[String]) -> Self {
+        let names: Vec<&str> = idle.iter().map(String::as_str).collect();
+        let mut arguments = Arguments::read(raw.args).without(raw.idle).without(&names);
         let kind = kind_of(raw.tool, &arguments);
         if kind == ToolKind::Shell {
             arguments.squeeze_command();

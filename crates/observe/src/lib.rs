@@ -29,6 +29,7 @@ mod error_kind;
 mod facts;
 mod gain;
 mod json;
+mod learned;
 mod lines;
 mod minhash;
 mod names;

@@ -215,7 +215,7 @@ fn with_arguments(field: &str, program: &str, beside: &[(Cow<'_, str>, Json<'_>)
 }
 
 /// A field's name without the marks in which spellings differ.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' ')).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 

@@ -3,11 +3,13 @@
 use super::call::{Call, ObservedCall};
 use super::facts::Facts;
 use super::gain::{Echoes, SeenWords};
+use super::learned::{ComparedCall, LearnedArguments};
 use super::raw::RawCall;
 use super::repeated::RepeatedCalls;
 use super::words::{self, Words};
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::event::Flag;
+use tripwire_core::label::Label;
 
 /// Observes the calls of one session in their order and remembers which words were seen of late, and what the last calls gave.
 ///
@@ -18,13 +20,24 @@ use tripwire_core::chain::event::Flag;
 pub struct Observer {
     seen: SeenWords,
     repeated: RepeatedCalls,
+    learned: LearnedArguments,
 }
 
 impl Observer {
     /// Turns a raw call into the facts of its event, the gain among them.
     pub fn observe(&mut self, raw: &RawCall<'_>) -> Facts {
-        let call = Call::read(raw);
+        let mut call = Call::read(raw);
+        let compared = ComparedCall::of(raw.tool, call.kind, &call.arguments).filter(|_| !call.name.changes());
+        let idle = compared.as_ref().map(|call| self.learned.idle(call)).unwrap_or_default();
+        if !idle.is_empty() {
+            call = Call::read_without(raw, &idle);
+        }
         let ObservedCall { mut facts, normal } = call.facts(raw, Some(&mut self.repeated));
+        if let Some(compared) = &compared {
+            let known = facts.result_digest.as_ref().filter(|_| raw.whole.is_none());
+            self.learned.learn(compared, known);
+        }
+        facts.ignored = facts.ignored.or_else(|| idle.first().map(|name| Label::cut(name)));
         let said = call.words();
         match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
             Some(output) => {

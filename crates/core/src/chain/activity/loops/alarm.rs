@@ -2,6 +2,7 @@
 
 use crate::chain::activity::Sign;
 use crate::chain::event::Action;
+use crate::counted::counted;
 use crate::decision::{Evidence, Finding, FindingKind, Level};
 use crate::effect::Sameness;
 use crate::label::{Fingerprint, Label};
@@ -107,6 +108,28 @@ impl Named<'_> {
             (About::Nothing, _) => (Label::default(), String::new()),
         }
     }
+}
+
+impl About {
+    /// What to do about it, in words that fit every rule which names the same.
+    pub(crate) const fn way_out(self) -> &'static str {
+        match self {
+            Self::Call => "the same again brings the same; change what it depends on, or take another way",
+            Self::Signature => "look whether anything still moves",
+            Self::Error => "read the error and remove its cause before the next try",
+            Self::Round(_) => "the round leads nowhere; change something in it, or take another way",
+            Self::Replies => "write down what is known, and take a way that was not tried",
+            Self::Nothing => "work with what is known",
+        }
+    }
+}
+
+/// `, 2400 tokens since the first repeat`, as far as it is known.
+pub(super) fn cost(price: Price) -> String {
+    if price.tokens.get() == 0 {
+        return String::new();
+    }
+    format!(", {} since the first repeat", counted(price.tokens.get(), "token"))
 }
 
 /// `, and no file changed between`, as far as it was measured.

@@ -28,7 +28,7 @@ use self::ignored::Forbidden;
 use self::memory::Memory;
 pub(super) use self::rung::Basis;
 use self::rung::{Reached, RuleView};
-use super::alarm::{About, Alarm, Candidate, Named, clause, push_indices};
+use super::alarm::{About, Alarm, Candidate, Named, clause, cost, push_indices};
 use crate::chain::activity::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, FindingKind, Level, Raised};
@@ -230,12 +230,15 @@ impl Balanced {
         let (object, subject) = named.subject(reached.about, &self.memory.history.names());
         let colon = if subject.is_empty() { "" } else { ": " };
         let ignored = named.ignored.map(|word| format!(", ignoring `{word}` which changes at each repetition"));
+        let price = spent.since(before);
         let reason = format!(
-            "{subject}{colon}{} {}{}{} (see {seen})",
+            "{subject}{colon}{} {}{}{}{}: {} (see {seen})",
             reached.count,
             reached.words,
             clause(workspace),
-            ignored.unwrap_or_default()
+            ignored.unwrap_or_default(),
+            cost(price),
+            reached.about.way_out()
         );
         Alarm {
             level: reached.level,
@@ -244,7 +247,7 @@ impl Balanced {
             count: Count::new(reached.count),
             key: reached.key,
             evidence: Evidence::new(indices),
-            price: spent.since(before),
+            price,
             reason: reason.into(),
             signature: named.action.shown().into(),
             object,

@@ -3,7 +3,7 @@
 //! A call that a permission, the destructive-command guard, a review or the client itself refuses is an event with the class
 //! `refused`. Unlike the other rules this one does not ask whether calls are alike: it counts in both profiles.
 
-use super::alarm::{About, Alarm, Candidate, push_indices};
+use super::alarm::{About, Alarm, Candidate, cost, push_indices};
 use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent, ErrorClass};
 use crate::decision::{Evidence, FindingKind, Level};
@@ -19,6 +19,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+/// What to do about calls that never run.
+const WAY_OUT: &str = "ask a person to allow it, or work without it";
 /// Refused calls that are remembered as evidence.
 const REMEMBERED: usize = 10;
 
@@ -104,11 +106,12 @@ impl Refusals {
         let mut calls: Vec<&RefusedCall> = self.newest.newest_first().take(count).collect();
         calls.reverse();
         let indices: Vec<EventIndex> = calls.iter().map(|call| call.index).collect();
-        let mut reason = format!("{} {} (events ", reached.count, reached.words);
-        push_indices(&mut reason, &indices);
-        reason.push(')');
         // The first refusal was no repeat yet: the price counts from the second.
         let before = calls.get(1).or_else(|| calls.first()).map(|call| call.spent).unwrap_or_default();
+        let price = spent.since(before);
+        let mut reason = format!("{} {}{}: {WAY_OUT} (see ", reached.count, reached.words, cost(price));
+        push_indices(&mut reason, &indices);
+        reason.push(')');
         Alarm {
             level: reached.level,
             kind: reached.kind,
@@ -116,7 +119,7 @@ impl Refusals {
             count: Count::new(reached.count),
             key: reached.key,
             evidence: Evidence::new(indices),
-            price: spent.since(before),
+            price,
             reason: reason.into(),
             signature: SignatureText::default(),
             object: Label::default(),
@@ -182,8 +185,10 @@ impl Unanswered {
             return None;
         };
         let reason = format!(
-            "`{named}` was asked for {count} times, and no call brought a result (events {} to {})",
-            self.first.index, place.index
+            "`{named}` was asked for {count} times, and no call brought a result{}: {WAY_OUT} (see #{} to #{})",
+            cost(place.spent.since(self.first.spent)),
+            self.first.index,
+            place.index
         );
         Some(Alarm {
             level,

@@ -1,6 +1,6 @@
 //! What `strict` looks back on: the newest calls, each as a handful of fingerprints, and the run of identical ones.
 
-use super::alarm::{Alarm, Candidate, Named, Proof, clause, push_indices};
+use super::alarm::{Alarm, Candidate, Named, Proof, clause, cost, push_indices};
 use super::measured::Measured;
 use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
@@ -144,8 +144,13 @@ impl Window {
         let before = calls.get(1).or_else(|| calls.first()).map(|call| call.spent).unwrap_or_default();
         let workspace = self.workspace(&calls);
         let (object, subject) = Named { action, error: None, ignored: None }.subject(candidate.about, &[]);
-        let mut reason =
-            alloc::format!("{subject}: {} {}{} (see ", candidate.count, candidate.words, clause(workspace));
+        let (cost, way_out) = (cost(spent.since(before)), candidate.about.way_out());
+        let mut reason = alloc::format!(
+            "{subject}: {} {}{}{cost}: {way_out} (see ",
+            candidate.count,
+            candidate.words,
+            clause(workspace)
+        );
         push_indices(&mut reason, &indices);
         reason.push(')');
         Alarm {

@@ -14,6 +14,8 @@ const LOOKS_MIN: u32 = 6;
 const LOOKS_HOT: u32 = 12;
 /// come within a minute.
 const HOT_MS: u64 = 60_000;
+/// Other calls that may stand between those of which no result is known.
+const OTHERS_BETWEEN: usize = 1;
 
 /// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override. Twice as many where the
 /// result is not known or the calls take their time, and such calls never end the session.
@@ -22,11 +24,14 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     if newest.looks() {
         return looks(view);
     }
-    let bits = view.history.mark(SPAN, |entry| entry.pair == newest.pair);
-    let count = bits.count_ones();
-    let paced = view.history.is_paced(bits);
+    let same = |depth| view.history.mark(depth, |entry| entry.pair == newest.pair);
+    let recent = same(SPAN);
+    let paced = view.history.is_paced(recent);
     let factor = if paced || !newest.is_known() { SLOW_FACTOR } else { 1 };
-    if count < loops.loop_repeat_threshold.get().saturating_mul(factor) {
+    let needed = loops.loop_repeat_threshold.get().saturating_mul(factor);
+    let bits = if newest.is_known() { recent } else { same(blind_span(needed)) };
+    let count = bits.count_ones();
+    if count < needed {
         return None;
     }
     let row = view.history.row();
@@ -48,13 +53,18 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
         (true, _, _) => "times in a row with the same result, the last time after a warning",
         (false, true, _) if in_a_row => "times in a row with the same result",
         (false, true, _) => "times within 12 calls with the same result",
-        (false, false, true) => "times within 12 calls, and it failed without a text",
-        (false, false, false) => "times within 12 calls, and it brought no result",
+        (false, false, true) => "times with at most one other call between, and it failed without a text",
+        (false, false, false) => "times with at most one other call between, and it brought no result",
     };
     if ignored {
         (reached.rule, reached.kind, reached.count) = (Rule::LoopExact, FindingKind::SystemError, row);
     }
     Some(reached)
+}
+
+/// Calls among which those without a known result are counted: what other calls brought in between speaks against a loop.
+fn blind_span(needed: u32) -> usize {
+    usize::try_from(needed).unwrap_or(SPAN).saturating_add(OTHERS_BETWEEN).min(SPAN)
 }
 
 /// Waiting is bounded by time, and by money elsewhere: it is overridden at most.
