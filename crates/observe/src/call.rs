@@ -4,13 +4,14 @@ use super::arguments::{self, Arguments};
 use super::facts::Facts;
 use super::minhash::{self, sketch_of};
 use super::names::Name;
+use super::pages::{self, CommandWork};
 use super::raw::RawCall;
 use super::repeated::{NewResult, RepeatedCalls, ShownResult};
 use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
 use super::words::{self, Words};
 use super::work::{self, Mark, Marks, Work};
-use super::{digest, error_kind, lines, normal, outcome, position, retry, signature, text_files, wording};
+use super::{digest, error_kind, lines, normal, outcome, position, retry, screen, signature, text_files, wording};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -65,7 +66,7 @@ impl<'a> Call<'a> {
     pub(super) fn facts(&self, raw: &RawCall<'_>, memory: Option<&mut RepeatedCalls>) -> ObservedCall {
         let work = work_of(self.kind, &self.arguments);
         let outcome = outcome::of(raw, self.kind, &work);
-        let action = self.action(raw);
+        let action = self.action(raw, &work);
         let mut flags = flags_of(&work, &outcome, action.target.as_ref());
         for flag in self.intentions(&work, flags, &action) {
             flags = flags.with(flag);
@@ -111,7 +112,12 @@ impl<'a> Call<'a> {
         facts.sketch = minhash::sketch(&normal);
         if facts.outcome.status == Status::Error && !normal.is_empty() {
             facts.error_digest = error_digest(&normal, raw.whole);
-            facts.error_kind = Some(error_kind::of(&String::from_utf8_lossy(&normal), self.words()));
+            let kind = error_kind::of(&String::from_utf8_lossy(&normal), self.words());
+            // Where only the beginning is known, two errors are of one kind only if their wholes are the same.
+            facts.error_kind = Some(match raw.whole {
+                Some(whole) => digest::of(alloc::format!("{kind} {whole}").as_bytes()),
+                None => kind,
+            });
             facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
             normal = position::masked(&normal);
@@ -141,7 +147,19 @@ impl<'a> Call<'a> {
         facts.ignored = ignored;
     }
 
-    fn action(&self, raw: &RawCall<'_>) -> Action {
+    /// What the numbers of a command line say: only of one that reads they may be pages.
+    fn command_work(&self, work: &Work) -> CommandWork {
+        let reads = work.flags.has(Flag::Read) || work.flags.has(Flag::Search);
+        match self.kind {
+            ToolKind::Shell if reads && !self.changes(work) => CommandWork::Reads,
+            ToolKind::Shell => CommandWork::Other,
+            ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
+                CommandWork::None
+            }
+        }
+    }
+
+    fn action(&self, raw: &RawCall<'_>, work: &Work) -> Action {
         let canonical = self.arguments.canonical();
         let path = match self.kind {
             ToolKind::Shell => None,
@@ -150,11 +168,9 @@ impl<'a> Call<'a> {
             }
         };
         let args_digest = digest::of(canonical.as_bytes());
-        let args_shape = if canonical.bytes().any(|byte| byte.is_ascii_digit()) {
-            digest::of(&normal::mask_digits(canonical.as_bytes()))
-        } else {
-            args_digest.clone()
-        };
+        let shape = canonical.bytes().any(|byte| byte.is_ascii_digit());
+        let shape = shape.then(|| pages::shape(&self.arguments, &canonical, self.command_work(work))).flatten();
+        let args_shape = shape.map_or_else(|| args_digest.clone(), |shape| digest::of(shape.as_bytes()));
         Action {
             args_digest: Some(args_digest),
             args_shape: Some(args_shape),
@@ -232,12 +248,17 @@ impl<'a> Call<'a> {
         mode.is_some_and(|mode| tools::is_view(&mode))
     }
 
-    /// Whether nothing came back: no output and no word of its end, or a message that was written down as its own
-    /// result.
+    /// Whether nothing came back: no output and no word of its end; a message that was written down as its own result; a
+    /// picture, of which the text says only that there is one; or the "ok" of a key or a click, whose effect is on a screen.
     fn is_silent(&self, raw: &RawCall<'_>, outcome: &Outcome) -> bool {
+        let on_screen =
+            |output: &str| self.kind == ToolKind::Other && self.name.is_on_screen() && screen::is_nod(output);
         match raw.output {
             None => raw.error.is_none() && raw.exit_code.is_none(),
-            Some(output) => outcome.status == Status::Ok && is_own_message(&self.said, output),
+            Some(output) => {
+                let says_nothing = screen::is_picture(output) || on_screen(output);
+                outcome.status == Status::Ok && (says_nothing || is_own_message(&self.said, output))
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 use super::arguments::Arguments;
 use super::json::Json;
 use super::lines::plain;
+use super::names::Name;
 use super::tools::ToolKind;
 use super::words::hash_bytes;
 use alloc::borrow::{Cow, ToOwned as _};
@@ -101,16 +102,21 @@ struct LooseArgument {
 
 impl ComparedCall {
     /// Reads a call; nothing if none of its arguments might be left out, or if nothing else would be left of it. What changes
-    /// something is no repetition, whatever it is called with.
+    /// something is no repetition, whatever it is called with; and only of a tool that looks or runs a reason is beside the
+    /// point: to one that reports or sends, the reason is what it is for.
     pub(super) fn of(tool: &str, kind: ToolKind, arguments: &Arguments<'_>) -> Option<Self> {
         let Arguments::Json(Json::Object(fields)) = arguments else { return None };
-        let compared = match kind {
-            ToolKind::Shell | ToolKind::Read | ToolKind::Search | ToolKind::Other => true,
-            ToolKind::Edit | ToolKind::Plan | ToolKind::Wait => false,
+        let explained = match kind {
+            ToolKind::Shell | ToolKind::Read | ToolKind::Search => true,
+            ToolKind::Other => Name::of(tool).looks(),
+            ToolKind::Edit | ToolKind::Plan | ToolKind::Wait => return None,
         };
-        let needed: Vec<Option<u8>> = fields.iter().map(|(name, _)| changes_needed(name)).collect();
+        let needed = fields
+            .iter()
+            .map(|(name, _)| changes_needed(name).filter(|changes| explained || *changes == MADE_UP_CHANGES));
+        let needed: Vec<Option<u8>> = needed.collect();
         let some = needed.iter().any(Option::is_some) && needed.iter().any(Option::is_none);
-        if !compared || !some || fields.len() > ARGUMENTS_MAX {
+        if !some || fields.len() > ARGUMENTS_MAX {
             return None;
         }
         let mut call = Self { tool: hash_bytes(tool.as_bytes()), others: 0, loose: Vec::new() };
@@ -241,7 +247,11 @@ mod tests {
             (r#"{"to":"ops","reason":"door is open"}"#, "ticket 3: door is open"),
             (r#"{"to":"ops","reason":"no light"}"#, "ticket 4: no light"),
         ];
-        assert_eq!(same("report_problem", &calls), [0, 1, 2, 3]);
+        assert_eq!(same("check_problem", &calls), [0, 1, 2, 3]);
+        let logged = |n: usize| format!(r#"{{"channel":"audit","reason":"entry {n}"}}"#);
+        let logged: Vec<String> = (0..5).map(logged).collect();
+        let calls: Vec<(&str, &str)> = logged.iter().map(|args| (args.as_str(), "ok")).collect();
+        assert_eq!(same("log_event", &calls), [0, 1, 2, 3, 4], "the reason is what is logged");
     }
 
     #[test]
@@ -268,7 +278,8 @@ mod tests {
         for tool in 0..100 {
             for n in 0..3 {
                 let args = format!(r#"{{"a":"x","reason":"{n}","uuid":"{n}"}}"#);
-                let call = ComparedCall::of(&format!("t{tool}"), ToolKind::Other, &Arguments::read(&args)).unwrap();
+                let call =
+                    ComparedCall::of(&format!("check_{tool}"), ToolKind::Other, &Arguments::read(&args)).unwrap();
                 learned.learn(&call, Label::new("r").as_ref());
             }
         }

@@ -38,6 +38,16 @@ const ASKS: &[&str] = &["search", "websearch", "google", "query", "lookup", "fin
 /// Words of tools that wait or poll.
 const WAITS: &[&str] = &["wait", "sleep", "poll", "status", "output", "watch", "monitor"];
 
+/// Words of tools that use a screen, a mouse or a keyboard.
+const SCREEN: &[&str] = &[
+    "press", "key", "keys", "hotkey", "keyboard", "mouse", "click", "tap", "swipe", "scroll", "hover", "drag", "type",
+    "computer",
+];
+/// Verbs that look at something and leave it as it is.
+const LOOKS: &[&str] = &[
+    "get", "check", "list", "show", "fetch", "read", "view", "describe", "inspect", "validate", "verify", "test",
+    "count", "open", "load", "ping", "browse", "visit", "is", "has",
+];
 /// Words of tools that hand a task to another agent.
 const SPAWNS: &[&str] = &["spawn", "delegate", "subagent", "subagents", "handoff", "dispatch"];
 /// Names of tools that do, by themselves.
@@ -86,6 +96,17 @@ impl Name {
     /// Whether it asks.
     pub(super) fn asks(&self) -> bool {
         self.has(ASKS) && !self.has(CHANGES)
+    }
+
+    /// Whether what it does shows on a screen.
+    pub(super) fn is_on_screen(&self) -> bool {
+        self.has(SCREEN)
+    }
+
+    /// Whether it looks at something, or runs what it is given.
+    pub(super) fn looks(&self) -> bool {
+        let looks = self.has(LOOKS) || self.has(ASKS) || self.has(WAITS) || self.has(SHELLS);
+        looks && !self.has(CHANGES)
     }
 
     /// Whether it hands a task to another agent.

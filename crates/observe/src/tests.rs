@@ -210,6 +210,9 @@ fn loop_2_error_cut_texts_and_bare_exit_codes_prove_nothing() {
         |output, whole| observe(&RawCall { error: Some(true), whole, ..call("Bash", "make", output) }).error_digest;
     assert_eq!(failed("error: no rule", None), failed("error: no rule", None));
     assert_ne!(failed("error: no rule", Some("a")), failed("error: no rule", Some("b")), "only the heads are equal");
+    let kind =
+        |whole| observe(&RawCall { error: Some(true), whole, ..call("Bash", "make", "error: no rule") }).error_kind;
+    assert_ne!(kind(Some("a")), kind(Some("b")), "nor are they of one kind");
     assert_ne!(failed("HTTP 400", None), failed("HTTP 404", None));
     assert_eq!(failed("a.py:3: name is not defined", None), failed("a.py:17: name is not defined", None));
     for status in ["Exit code 1", "Command failed with exit code 2", "exit status: 3"] {

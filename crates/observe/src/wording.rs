@@ -49,6 +49,7 @@ fn listed(arguments: &Arguments<'_>) -> String {
     let Arguments::Json(Json::Object(fields)) = arguments else {
         return match arguments {
             Arguments::Plain(text) => text.clone().into_owned(),
+            Arguments::Json(json) if json.is_nothing() => "(with empty arguments)".to_owned(),
             Arguments::Json(json) => {
                 let mut out = String::new();
                 json.write(&mut out, unchanged);
@@ -127,6 +128,7 @@ mod tests {
             ("click", r##"{"selector":"#save","at":[1,2]}"##, "click at=[1,2] selector=#save"),
             ("Bash", "{\"command\":\"a\\n  b\"}", "a b"),
             ("ping", "{}", "ping"),
+            ("page_down", r#"{"":""}"#, "page_down (with empty arguments)"),
         ] {
             assert_eq!(said(tool, args), expected);
         }

@@ -167,6 +167,36 @@ fn loop_2_reword_needs_shared_words_and_an_answer_with_little_news() {
 }
 
 #[test]
+fn loop_2_reword_names_the_first_question_too() {
+    let mut fixture = ChainFixture::balanced();
+    let asked = |n: u64| question(n, &[1, 2, 3, 4, 5, 20 + n as usize], 10);
+    let decisions = fixture.events(5, |n| if n % 2 == 0 { asked(n) } else { work(n) });
+    let finding = decisions
+        .iter()
+        .flat_map(|decision| &decision.findings)
+        .find(|finding| (finding.rule, finding.level) == (Rule::LoopReword, Level::Override));
+    let reason = finding.map(|finding| finding.reason.to_string()).unwrap_or_default();
+    assert!(reason.contains(": 3 times the same question") && reason.contains("(see #0, #2, #4)"), "{reason}");
+}
+
+#[test]
+fn loop_2_repeat_of_calls_without_a_result_needs_them_side_by_side() {
+    let blind = |n: u64| AgentEvent {
+        result_digest: None,
+        output_hash: None,
+        outcome: None,
+        ..call("send(...)", "m", &format!("{n}"))
+    };
+    let overridden = |make: &dyn Fn(u64) -> AgentEvent| {
+        let decisions = ChainFixture::balanced().events(14, make);
+        assert!(decisions.iter().all(|decision| decision.safety.allowed));
+        decisions.iter().position(injects)
+    };
+    assert_eq!(overridden(&|n| if n == 3 { work(n) } else { blind(n) }), Some(6), "one other call between");
+    assert_eq!(overridden(&|n| if n % 3 == 2 { work(n) } else { blind(n) }), None, "other calls bring something");
+}
+
+#[test]
 fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
     let run = |gain: Gain| {
         let mut fixture = ChainFixture::balanced();

@@ -83,7 +83,7 @@ fn loop_4_the_workspace_is_stated_only_as_it_was_measured() {
     type Make<'a> = &'a dyn Fn(u64) -> AgentEvent;
     let make = || named("Bash(cmd=ls)", "ls", "same");
     let cases: [(&str, Make<'_>, Sameness, &str); 6] = [
-        ("not measured", &|_| make(), Sameness::Unknown, "with the same result (see"),
+        ("not measured", &|_| make(), Sameness::Unknown, "with the same result, 200 tokens"),
         ("no change", &|_| AgentEvent { changes: still(), ..make() }, Sameness::Identical, "no file changed between"),
         ("a change", &|_| AgentEvent { changes: moved(), ..make() }, Sameness::Changed, "while files changed"),
         ("equal hashes", &|_| AgentEvent { workspace_hash: hash(1, 1), ..make() }, Sameness::Identical, "no file"),
@@ -92,7 +92,7 @@ fn loop_4_the_workspace_is_stated_only_as_it_was_measured() {
             "measured once",
             &|n| AgentEvent { changes: still().filter(|_| n == 1), ..make() },
             Sameness::Unknown,
-            "with the same result (see",
+            "with the same result, 200 tokens",
         ),
     ];
     for (case, make, expected, words) in cases {
@@ -107,9 +107,18 @@ fn loop_4_the_workspace_is_stated_only_as_it_was_measured() {
             assert_eq!(told.workspace, expected, "{case}, {profile}");
             let json = serde_json::to_value(&told).unwrap();
             assert_eq!(json.get("workspace").is_none(), expected == Sameness::Unknown, "{case}: {json}");
-            let words = if profile == "strict" { words.trim_start_matches("with the same result ") } else { words };
+            let words = if profile == "strict" { words.trim_start_matches("with the same result") } else { words };
             assert!(reason(&decisions).contains(words), "{case}, {profile}: {}", reason(&decisions));
         }
+    }
+}
+
+#[test]
+fn loop_5_a_reason_tells_the_price_and_what_to_do() {
+    let mut fixture = ChainFixture::balanced();
+    let reason = reason(&fixture.events(3, |_| named("Bash(cmd=echo tick)", "echo tick", "tick")));
+    for part in ["`echo tick`: 3 times", " tokens since the first repeat: ", "take another way (see #0, #1, #2)"] {
+        assert!(reason.contains(part), "{part}: {reason}");
     }
 }
 

@@ -63,6 +63,16 @@ pub(crate) struct Candidate<P = Proof> {
 pub(crate) enum About {
     /// One call with its arguments.
     Call,
+    /// A question to which an answer came.
+    Question,
+    /// A task for another agent.
+    Task,
+    /// A message that nobody got.
+    Echo,
+    /// A page of a list.
+    Page,
+    /// A change that does not land.
+    Edit,
     /// Calls of one signature, whatever their other arguments.
     Signature,
     /// An error, whatever the arguments that led to it.
@@ -93,7 +103,8 @@ impl Named<'_> {
             (About::Error, Some(error)) => {
                 (Label::cut(&format!("any call that fails with: {error}")), format!("error `{error}`"))
             }
-            (About::Call, _) | (About::Error, None) => (Label::cut(call), format!("`{call}`")),
+            (About::Call | About::Question | About::Task | About::Echo | About::Page | About::Edit, _)
+            | (About::Error, None) => (Label::cut(call), format!("`{call}`")),
             (About::Signature, _) => {
                 let signature = self.action.shown();
                 let last = if signature == call { String::new() } else { format!(", last `{call}`") };
@@ -115,6 +126,11 @@ impl About {
     pub(crate) const fn way_out(self) -> &'static str {
         match self {
             Self::Call => "the same again brings the same; change what it depends on, or take another way",
+            Self::Question => "use what the answers say, or ask for something else",
+            Self::Task => "use what came back, or give out another task",
+            Self::Echo => "nobody was asked; call the tool or the agent itself",
+            Self::Page => "work with the pages that were read",
+            Self::Edit => "read what is there now before the next edit",
             Self::Signature => "look whether anything still moves",
             Self::Error => "read the error and remove its cause before the next try",
             Self::Round(_) => "the round leads nowhere; change something in it, or take another way",

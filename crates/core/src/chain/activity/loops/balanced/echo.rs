@@ -4,6 +4,7 @@ use super::history::{CallMark, History};
 use super::reword::resembles;
 use super::rung::{Basis, Reached, RuleView};
 use crate::chain::activity::Sign;
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -36,5 +37,6 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let mut reached = view.reached(Rule::LoopEcho, level, count);
     (reached.key, reached.proof) = (Fingerprint::NONE, Basis::Entries(bits));
     reached.words = "of the last 4 calls resembled earlier ones and returned only what was put into them";
+    reached.about = About::Echo;
     Some(reached)
 }

@@ -8,7 +8,7 @@ use crate::label::{self, Fingerprint, Label};
 use crate::limits::{CYCLE_PERIOD_MAX, HISTORY_CALLS};
 use crate::ring::Ring;
 use crate::sketch::WordSketch;
-use crate::units::{EventIndex, Price, RunMillis};
+use crate::units::{EventIndex, Price, Ratio, RunMillis};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -352,6 +352,34 @@ impl History {
             }
         }
         kept
+    }
+
+    /// The marked entries, which repeat what was said before, with the call that said it first.
+    pub(super) fn with_first(&self, bits: u64, similarity: Ratio) -> u64 {
+        let Some(oldest) = u64::BITS.checked_sub(bits.leading_zeros()).and_then(|end| end.checked_sub(1)) else {
+            return bits;
+        };
+        let number = self.number.wrapping_sub(oldest);
+        let asked = self.questions.newest_first().skip_while(|asked| asked.number != number);
+        let mut asked = asked.filter(|asked| asked.epoch == self.epoch);
+        let first = asked.next().and_then(|repeat| {
+            let alike = |before: &&Question| before.sketch.similarity(&repeat.sketch) >= similarity;
+            asked.filter(|before| before.tool == repeat.tool).filter(alike).last()
+        });
+        let place = match (first, self.ring.back(usize::try_from(oldest).unwrap_or(HISTORY_CALLS))) {
+            (Some(first), _) => Some(self.number.wrapping_sub(first.number)),
+            (None, Some(repeat)) => {
+                let same = self.mark(SPAN, |entry| entry.action == repeat.action);
+                u64::BITS.checked_sub(same.leading_zeros()).and_then(|end| end.checked_sub(1))
+            }
+            (None, None) => None,
+        };
+        match place {
+            Some(place) if usize::try_from(place).is_ok_and(|place| place < HISTORY_CALLS) => {
+                bits | 1_u64.wrapping_shl(place)
+            }
+            Some(_) | None => bits,
+        }
     }
 
     /// Whether files changed after a call, as far as it was measured.

@@ -5,6 +5,7 @@ use super::history::PastCall;
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
 use crate::chain::activity::Surroundings;
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::Action;
 use crate::decision::Level;
 use crate::label::{Fingerprint, Label};
@@ -61,5 +62,6 @@ pub(super) fn judge(view: &RuleView<'_>, paging: &Paging) -> Option<Reached> {
     };
     let mut reached = view.reached(Rule::LoopPaging, level, streak.count);
     (reached.key, reached.proof, reached.words) = (paging.shape, Basis::Since(streak.start), words);
+    reached.about = About::Page;
     Some(reached)
 }

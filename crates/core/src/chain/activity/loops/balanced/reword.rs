@@ -4,6 +4,7 @@ use super::history::SPAN;
 use super::history::{CallMark, History};
 use super::rung::{Basis, Reached, RuleView};
 use crate::chain::activity::Sign;
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::decision::Level;
 use crate::policy::Policy;
@@ -52,7 +53,9 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let level = if count >= view.policy.loops.reword_threshold.get() { Level::Override } else { Level::Note };
     // The question itself counts too: two rewordings are three questions.
     let mut reached = view.reached(Rule::LoopReword, level, count.saturating_add(1));
-    (reached.key, reached.proof) = (tool, Basis::Entries(bits));
+    let similarity = view.policy.loops.reword_similarity;
+    (reached.key, reached.proof) = (tool, Basis::Entries(history.with_first(bits, similarity)));
     reached.words = "times the same question in other words, and the answers brought little new";
+    reached.about = About::Question;
     Some(reached)
 }

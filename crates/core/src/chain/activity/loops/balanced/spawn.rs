@@ -2,6 +2,7 @@
 
 use super::history::{CallMark, History, Question, SPAN};
 use super::rung::{Basis, Reached, RuleView};
+use crate::chain::activity::loops::alarm::About;
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -56,7 +57,8 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let repeats = bits.count_ones();
     let level = if repeats >= view.policy.loops.spawn_threshold.get() { Level::Override } else { Level::Note };
     let mut reached = view.reached(Rule::LoopSpawn, level, repeats.saturating_add(1));
-    (reached.key, reached.proof) = (Fingerprint::NONE, Basis::Entries(bits));
-    reached.words = "times the same task was given out, whatever came of it";
+    let proof = view.history.with_first(bits, MESSAGE_SIMILARITY);
+    (reached.key, reached.proof) = (Fingerprint::NONE, Basis::Entries(proof));
+    (reached.words, reached.about) = ("times the same task was given out, whatever came of it", About::Task);
     Some(reached)
 }

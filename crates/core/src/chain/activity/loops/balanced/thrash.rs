@@ -4,6 +4,7 @@ use super::history::End;
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
 use crate::chain::activity::Surroundings;
+use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
 use crate::label::Fingerprint;
 use crate::rules::Rule;
@@ -44,6 +45,6 @@ pub(super) fn judge(view: &RuleView<'_>, thrash: &Thrash) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopThrash, Level::Override, count);
     (reached.key, reached.proof) = (Fingerprint::NONE, Basis::Since(thrash.failed.start));
-    reached.words = "edits failed, and none landed in between";
+    (reached.words, reached.about) = ("edits failed, and none landed in between", About::Edit);
     Some(reached)
 }
