@@ -73,8 +73,9 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Same action, same result",
         what: "`balanced` counts pairs of action and result within one epoch, with other calls between allowed. A change \
                that succeeds for the first time, or a person's turn, opens a new epoch and the count starts again. The \
-               same pair twice in one turn counts once. Without a known result it takes twice as many, and nothing is held. \
-               Looks at something that runs are no loop (LOOP-3).",
+               same pair twice in one turn counts once. Without a known result it takes twice as many, side by side but for one \
+               other call, and nothing is held. Looks at something that runs are no loop (LOOP-3), and a call that comes \
+               again after a pause and does not fail is held only when nothing moved for half an hour.",
         threshold: "Override at 3 among 12 calls, hold at 5, stop at the 4th in a row after the override was read \
                     (LOOP-1.exact).",
         settings: &["loops.loop_repeat_threshold", "loops.repeat_hold_threshold", "loops.loop_override_max_retries"],
@@ -162,8 +163,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOOP-2.echo",
         title: "Echoes",
         what: "A call that resembles an earlier one and returns only the words that were put into it does nothing: a \
-               request that is printed instead of sent, a plan that is repeated. `balanced` counts prose only, and no \
-               changes.",
+               request that is printed instead of sent, a plan that is repeated. At least 16 words, and two thirds of the \
+               result, must be the call's own. `balanced` counts prose only, and no changes.",
         threshold: "Note at the first, override at 2 among the last 4 calls.",
         settings: &["loops.echo_threshold"],
         source: "SPEC §4, `balanced`.",
@@ -195,8 +196,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "LOOP-2.paging",
         title: "Paging",
-        what: "Calls in a row whose tool and arguments differ only in digits walk through a list or a file. Nearly all \
-               of them end by themselves, so it is a note. Pages past the end, empty or repeated, are overridden.",
+        what: "Calls in a row that differ only in what names a page (`page`, `offset`, `view_range`, a page in an \
+               address, the lines that a reading command names) walk through a list or a file. Nearly all of them end by \
+               themselves, so it is a note. Pages past the end, empty or repeated, are overridden. Other numbers, such as \
+               an id or a line of code, are no pages.",
         threshold: "Note at 10 calls in a row, override at 5 in a row that show the same.",
         settings: &[],
         source: "SPEC §4, `balanced`.",

@@ -197,6 +197,19 @@ fn loop_2_repeat_of_calls_without_a_result_needs_them_side_by_side() {
 }
 
 #[test]
+fn loop_3_a_look_once_a_minute_waits_and_a_failure_once_a_minute_is_held() {
+    let run = |make: &dyn Fn() -> AgentEvent| {
+        let mut fixture = ChainFixture::balanced();
+        (0..14).any(|_| {
+            fixture.wait(60_000);
+            !fixture.event(make()).safety.allowed
+        })
+    };
+    assert!(!run(&|| call("read_inbox(...)", "{}", "no new messages")));
+    assert!(run(&|| failed(call("read_inbox(...)", "{}", "no such box"), ErrorClass::Tool)));
+}
+
+#[test]
 fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
     let run = |gain: Gain| {
         let mut fixture = ChainFixture::balanced();

@@ -18,7 +18,8 @@ const HOT_MS: u64 = 60_000;
 const OTHERS_BETWEEN: usize = 1;
 
 /// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override. Twice as many where the
-/// result is not known or the calls take their time, and such calls never end the session.
+/// result is not known or the calls take their time, and such calls never end the session; a call that takes its time and
+/// does not fail is waiting, and is held when nothing moved for half an hour.
 pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
     if newest.looks() {
@@ -38,11 +39,14 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let limit = loops.loop_repeat_threshold.plus(loops.loop_override_max_retries).get();
     let named = view.overridden == Some(newest.pair) && view.warned.is_present();
     let ignored = named && newest.is_known() && !paced && row >= limit;
+    // Who looks again after a while and finds the same, waits; who fails again does not, and nobody waits for ever.
+    let waits = || !newest.has(CallMark::Failed) && view.history.lasted(same(HISTORY_CALLS)).get() < LOOK_MS_MAX;
+    let provable = newest.is_known() && !(paced && waits());
     let in_a_row = row >= count;
     let rule = if in_a_row { Rule::LoopExact } else { Rule::LoopRepeat };
     let level = if ignored {
         Level::Stop
-    } else if newest.is_known() && count >= loops.repeat_hold_threshold.get().saturating_mul(factor) {
+    } else if provable && count >= loops.repeat_hold_threshold.get().saturating_mul(factor) {
         Level::Hold
     } else {
         Level::Override
