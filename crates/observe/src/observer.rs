@@ -40,8 +40,9 @@ impl Observer {
         facts.ignored = facts.ignored.or_else(|| idle.first().map(|name| Label::cut(name)));
         let said = call.words();
         match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
-            Some(output) => {
-                let prose = call.is_prose && words::is_prose(output);
+            Some(_) => {
+                // What a progress bar drew over is no word of the result.
+                let prose = call.is_prose && words::is_prose_bytes(&normal);
                 let echoes = if prose { Echoes::Count } else { Echoes::Ignore };
                 facts.gain = Some(self.seen.gain(said, &Words::of_bytes(&normal), echoes));
             }

@@ -117,20 +117,6 @@ impl Words {
 }
 
 /// The beginning of a text.
-pub(super) fn head(text: &str) -> &str {
-    if text.len() <= WORDS_CHARS_MAX {
-        return text;
-    }
-    if let Some(start) = text.get(..WORDS_CHARS_MAX).filter(|start| start.is_ascii()) {
-        return start;
-    }
-    match text.char_indices().nth(WORDS_CHARS_MAX) {
-        Some((end, _)) => text.get(..end).unwrap_or(text),
-        None => text,
-    }
-}
-
-/// The same of a text in its bytes.
 fn head_bytes(text: &[u8]) -> &[u8] {
     if text.len() <= WORDS_CHARS_MAX {
         return text;
@@ -148,10 +134,15 @@ fn head_bytes(text: &[u8]) -> &[u8] {
 
 /// Whether a text is prose: at least four words, three quarters of them free of the characters of code.
 pub(super) fn is_prose(text: &str) -> bool {
+    is_prose_bytes(text.as_bytes())
+}
+
+/// The same of a text in its bytes.
+pub(super) fn is_prose_bytes(text: &[u8]) -> bool {
     const WORDS_MIN: usize = 4;
     let (mut all, mut plain) = (0_usize, 0_usize);
     let (mut is_open, mut is_plain) = (false, true);
-    for byte in head(text).as_bytes().iter().chain(b" ") {
+    for byte in head_bytes(text).iter().chain(b" ") {
         match PROSE_BYTES.get(usize::from(*byte)).copied().unwrap_or(ProseByte::Plain) {
             ProseByte::Space => {
                 all = all.saturating_add(usize::from(is_open));

@@ -163,8 +163,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOOP-2.echo",
         title: "Echoes",
         what: "A call that resembles an earlier one and returns only the words that were put into it does nothing: a \
-               request that is printed instead of sent, a plan that is repeated. At least 16 words, and two thirds of the \
-               result, must be the call's own. `balanced` counts prose only, and no changes.",
+               request that is printed instead of sent, a plan that is repeated. At least 16 words, and half of the result, \
+               must be the call's own. `balanced` counts prose only, and no changes.",
         threshold: "Note at the first, override at 2 among the last 4 calls.",
         settings: &["loops.echo_threshold"],
         source: "SPEC §4, `balanced`.",

@@ -217,8 +217,8 @@ fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
         let decisions = fixture.events(4, printed);
         (first(&decisions, Rule::LoopEcho, Level::Note), first(&decisions, Rule::LoopEcho, Level::Override))
     };
-    assert_eq!(run(Gain { echo: 16, new: 1, total: 24 }), (Some(1), Some(2)));
-    assert_eq!(run(Gain { echo: 16, new: 1, total: 25 }), (None, None), "too many words are the tool's");
+    assert_eq!(run(Gain { echo: 16, new: 1, total: 32 }), (Some(1), Some(2)));
+    assert_eq!(run(Gain { echo: 16, new: 1, total: 33 }), (None, None), "too many words are the tool's");
     assert_eq!(run(Gain { echo: 16, new: 2, total: 20 }), (None, None), "it brought news");
     assert_eq!(run(Gain { echo: 15, new: 0, total: 15 }), (None, None), "too short to tell");
     assert_eq!(run(Gain { echo: 15, new: 0, total: 22 }), (None, None), "a line below an answer makes it no echo");

@@ -19,8 +19,8 @@ const ECHO_SPAN: usize = 4;
 /// Whether an event that is about to be taken in only returns what was put into it, as a near-equal one did before.
 pub(super) fn is_one(history: &History, policy: &Policy, action: &Action, event: &AgentEvent) -> bool {
     let Some(gain) = event.gain else { return false };
-    // Two thirds of its words are the call's own, whatever stands around them.
-    let mostly_own = gain.echo.saturating_mul(3) >= gain.total.saturating_mul(2);
+    // Half of its words are the call's own, whatever stands around them.
+    let mostly_own = gain.echo.saturating_mul(2) >= gain.total;
     let own_words = gain.echo >= WORDS_MIN && gain.is_at_most(1, 16) && mostly_own;
     let plain = !event.failed() && !super::history::is_change(event) && !event.flags.has(Flag::Silent);
     own_words && plain && resembles(history, policy, action, Sign::Absent)
