@@ -100,7 +100,6 @@ fn masked_address(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{RawCall, observe};
     use tripwire_core::label::Label;
 
