@@ -70,7 +70,7 @@ pub use text_files::{is_code, is_plain_text, is_test_file};
 pub use volatile::Volatility;
 
 /// The version of everything that this module computes; the golden test changes with it.
-pub const OBSERVE_VERSION: u32 = 5;
+pub const OBSERVE_VERSION: u32 = 6;
 
 #[cfg(test)]
 mod tests;
