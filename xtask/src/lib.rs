@@ -3,6 +3,7 @@
 
 pub mod loso;
 pub mod mutants;
+pub mod redaction;
 pub mod reference;
 pub mod robust;
 pub mod tidy;

@@ -1,5 +1,5 @@
 //! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
-//! `cargo xtask loso`.
+//! `cargo xtask loso`, `cargo xtask redaction`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::{loso, mutants, reference, robust, tidy};
+use xtask::{loso, mutants, redaction, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -46,6 +46,11 @@ enum Chore {
         #[arg(long, value_name = "NAME")]
         only: Option<String>,
     },
+    /// Judge traces and made-up sessions with and without their secrets, and compare
+    Redaction {
+        /// Traces, one JSON object a line; packed with zstd if the name ends in `.zst`
+        traces: Option<PathBuf>,
+    },
     /// Choose the thresholds of `balanced` without one source of labelled traces, measure them on it, for each source
     Loso {
         /// Traces as `tripwire scan --traces` reads them, each with its `source` and its `label`; `.zst` is unpacked
@@ -62,6 +67,7 @@ fn main() -> ExitCode {
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
         Chore::Mutants { seed, count } => run_mutants(&own_repository(), seed, count),
         Chore::Loso { traces } => run_loso(&traces),
+        Chore::Redaction { traces } => run_redaction(traces.as_deref()),
     };
     outcome.unwrap_or_else(|error| {
         // When stderr is gone too, the exit code is all that is left to say it with.
@@ -108,6 +114,12 @@ fn run_robust(traces: Option<&Path>, only: Option<&str>) -> Result<ExitCode, Box
         let _unheard = writeln!(io::stdout().lock(), "{line}");
     })?;
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_redaction(traces: Option<&Path>) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let comparison = redaction::compare(traces)?;
+    writeln!(io::stdout().lock(), "{}", comparison.line())?;
+    Ok(if comparison.different.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run_loso(traces: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {

@@ -5,7 +5,7 @@
 //! information.
 
 mod change;
-mod sessions;
+pub(crate) mod sessions;
 
 use change::Change;
 use sessions::{Failure, RobustTrace};

@@ -221,6 +221,15 @@ impl Normal<'_> {
         let word = tail.iter().position(|byte| !is_word(*byte)).unwrap_or(tail.len());
         let before = self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_word(**byte)).count();
         let output = self.volatility == Volatility::Output;
+        if output && self.is_placeholder(before) {
+            let start = self.out.len().saturating_sub(before);
+            let (mine, rest) = tail.split_at_checked(word).unwrap_or((tail, &[]));
+            if !self.asks_for(&[self.out.get(start..).unwrap_or_default(), mine].concat()) {
+                self.out.truncate(start);
+                self.out.extend_from_slice(b"<id>");
+                return rest;
+            }
+        }
         let found = match before {
             0 => volatile::at_word(tail, &self.out, self.volatility),
             _ if output => volatile::inside_word(tail, &self.out),
@@ -254,6 +263,16 @@ impl Normal<'_> {
         }
         self.out.truncate(start.saturating_add(part));
         Some(found)
+    }
+
+    /// Whether the digits of a redacted secret stand here, so many bytes after their beginning: the secret itself would have been
+    /// taken for a random word.
+    fn is_placeholder(&self, before: usize) -> bool {
+        let head = self.out.get(..self.out.len().saturating_sub(before)).unwrap_or_default();
+        let Some(head) = head.strip_suffix(b":") else { return false };
+        let is_of_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+        let kind = head.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_of_kind(byte)).count();
+        head.get(..head.len().saturating_sub(kind)).is_some_and(|head| head.ends_with("\u{2039}secret:".as_bytes()))
     }
 
     /// Whether a number or an id is one that the call named.

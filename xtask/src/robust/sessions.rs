@@ -7,7 +7,7 @@ use std::path::Path;
 use tripwire_testing::synthetic::{Call, Dice, Healthy, Looping, Player, play_healthy, play_loop};
 
 /// Why sessions cannot be read or judged.
-pub(super) type Failure = Box<dyn std::error::Error>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Made-up sessions of each kind.
 const SEEDS: u64 = 12;
@@ -16,13 +16,13 @@ const USUAL_STEP_MS: u64 = 4_000;
 
 /// One trace, and whether its agent was stuck.
 #[derive(Debug)]
-pub(super) struct RobustTrace {
-    pub(super) stuck: bool,
-    pub(super) trace: Value,
+pub(crate) struct RobustTrace {
+    pub(crate) stuck: bool,
+    pub(crate) trace: Value,
 }
 
 /// The labelled traces of a file; the others are never right or wrong.
-pub(super) fn read(file: &Path) -> Result<Vec<RobustTrace>, Failure> {
+pub(crate) fn read(file: &Path) -> Result<Vec<RobustTrace>, Failure> {
     let packed = file.extension().is_some_and(|extension| extension == "zst");
     let opened = BufReader::new(File::open(file)?);
     let unpacked: Box<dyn Read> =
@@ -37,7 +37,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<RobustTrace>, Failure> {
 }
 
 /// Loops behind a little healthy work, and healthy work alone.
-pub(super) fn made_up() -> Result<Vec<RobustTrace>, Failure> {
+pub(crate) fn made_up() -> Result<Vec<RobustTrace>, Failure> {
     let mut traces = Vec::new();
     for seed in 0..SEEDS {
         for kind in Looping::ALL {
