@@ -25,6 +25,7 @@ pub mod enforcement;
 pub mod explain;
 pub mod input;
 pub mod label;
+pub mod ledger;
 pub mod limits;
 pub mod policy;
 pub mod prices;

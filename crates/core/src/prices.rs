@@ -45,6 +45,95 @@ pub fn window(model: &str) -> Option<Tokens> {
     find(model).and_then(|row| row.window).map(Tokens::new)
 }
 
+/// The most tokens that one reply of the model can have: what its page says, else its window, else the largest known one.
+#[must_use]
+pub fn output_max(model: &str) -> Tokens {
+    let row = find(model);
+    Tokens::new(row.and_then(|row| row.output_max).unwrap_or_else(|| window_or_largest(row)))
+}
+
+/// The most tokens that one request can put in: the model's window, or the largest known one.
+#[must_use]
+pub fn input_max(model: &str) -> Tokens {
+    Tokens::new(window_or_largest(find(model)))
+}
+
+fn window_or_largest(row: Option<&Row>) -> u64 {
+    let largest = || MODELS.iter().filter_map(|row| row.window).max().unwrap_or(u64::MAX);
+    row.and_then(|row| row.window).unwrap_or_else(largest)
+}
+
+/// How a request may write what it sends to the provider's cache, which can cost more than sending it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheUse {
+    /// It does not ask for it.
+    None,
+    /// For some minutes, or where the provider chooses.
+    Short,
+    /// For an hour or longer.
+    Long,
+}
+
+/// The most that so many tokens can cost, whichever class the input turns out to be in.
+#[must_use]
+pub fn worst_case(model: &str, input: Tokens, output: Tokens, cache: CacheUse) -> Cost {
+    let fresh = Usage { fresh_input: input, output, ..Usage::default() };
+    let short = Usage { cache_write: input, output, ..Usage::default() };
+    let long = Usage { cache_write_long: input, output, ..Usage::default() };
+    let classes: &[Usage] = match cache {
+        CacheUse::None => &[fresh],
+        CacheUse::Short => &[fresh, short],
+        CacheUse::Long => &[fresh, short, long],
+    };
+    let mut worst = cost(model, &fresh);
+    for usage in classes {
+        worst.micro_usd = worst.micro_usd.max(cost(model, usage).micro_usd);
+    }
+    worst
+}
+
+/// The longest output that an amount pays for beside this input, at most `wanted`; `None` when it does not pay for the input.
+#[must_use]
+pub fn affordable(model: &str, input: Tokens, wanted: Tokens, cache: CacheUse, left: MicroUsd) -> Option<Tokens> {
+    let fits = |output: u64| worst_case(model, input, Tokens::new(output), cache).micro_usd <= left;
+    if !fits(0) {
+        return None;
+    }
+    // The cost only grows with the output: halve the span until one figure is left.
+    let (mut low, mut high) = (0, wanted.get());
+    while low < high {
+        let middle = low.saturating_add(high.saturating_sub(low).div_ceil(2));
+        if fits(middle) { low = middle } else { high = middle.saturating_sub(1) }
+    }
+    Some(Tokens::new(low))
+}
+
+/// One model of the price list, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedModel {
+    /// Its name without date and release words.
+    pub name: &'static str,
+    /// The tokens it can hold, where its page says so.
+    pub window: Option<Tokens>,
+    /// Micro-dollars per thousand tokens: fresh input, cache read, cache write, long cache write, output.
+    pub rates: [u32; 5],
+    /// The same for a request whose input is longer than this.
+    pub long: Option<(Tokens, [u32; 5])>,
+}
+
+/// When the prices were read from the providers' pages.
+pub const LISTED_ON: &str = table::READ_ON;
+
+/// The price list, in its own order.
+pub fn listed() -> impl Iterator<Item = ListedModel> {
+    MODELS.iter().map(|row| ListedModel {
+        name: row.name,
+        window: row.window.map(Tokens::new),
+        rates: row.rates.all(),
+        long: row.long.map(|(above, rates)| (Tokens::new(above), rates.all())),
+    })
+}
+
 /// Sums in thousandths of a micro-dollar and divides once, so that small classes are not lost one by one.
 fn charge(rates: &Rates, tokens: &Usage) -> MicroUsd {
     let sum: u128 = [
@@ -196,6 +285,35 @@ mod tests {
     }
 
     #[test]
+    fn gate_8_the_worst_case_covers_every_class_and_what_is_affordable_never_costs_more() {
+        for model in ["claude-opus-4-5", "gpt-5.6", "gemini-2.5-pro", "claude-haiku-5-5", "made-up-7b", "gpt-5-nano"] {
+            for (input, output) in [(1, 1), (1_000, 50), (199_999, 64_000), (300_000, 1)] {
+                let worst = |cache| worst_case(model, Tokens::new(input), Tokens::new(output), cache).micro_usd;
+                let (none, short, long) = (worst(CacheUse::None), worst(CacheUse::Short), worst(CacheUse::Long));
+                assert!(none <= short && short <= long, "{model}");
+                let cached = Usage { cache_write_long: Tokens::new(input), ..tokens(0, 0, 0, output, 0) };
+                assert!(cost(model, &cached).micro_usd <= long, "{model}");
+                assert!(cost(model, &tokens(0, input, 0, output, 0)).micro_usd <= none, "{model}");
+            }
+            let input = Tokens::new(2_000);
+            for left in [0, 1, 500, 70_000, 5_000_000, 900_000_000] {
+                let left = MicroUsd::new(left);
+                let pays =
+                    |output: u64| worst_case(model, input, Tokens::new(output), CacheUse::Long).micro_usd <= left;
+                match affordable(model, input, Tokens::new(64_000), CacheUse::Long, left) {
+                    Some(output) => {
+                        assert!(pays(output.get()), "{model}");
+                        assert!(output.get() == 64_000 || !pays(output.get() + 1), "{model}: one more would do");
+                    }
+                    None => assert!(!pays(0), "{model}"),
+                }
+            }
+        }
+        assert_eq!(output_max("claude-sonnet-4-5-20250929"), Tokens::new(64_000));
+        assert_eq!(output_max("made-up-7b"), input_max("made-up-7b"));
+    }
+
+    #[test]
     fn the_largest_figures_saturate() {
         let all = tokens(u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX);
         // A class holds at most 10^12 tokens: three classes of input at $30 and one of output at $180 per million.
@@ -214,8 +332,14 @@ mod tests {
             );
             assert!(row.rates.fresh_input <= row.rates.cache_write, "{}", row.name);
             if let Some((above, long)) = row.long {
-                assert!(above >= 100_000 && long.fresh_input >= row.rates.fresh_input, "{}", row.name);
+                assert!(above >= 100_000, "{}", row.name);
+                assert!(row.rates.all().iter().zip(long.all()).all(|(usual, long)| *usual <= long), "{}", row.name);
             }
+            assert!(
+                row.output_max.is_none_or(|output| row.window.is_none_or(|window| output <= window)),
+                "{}",
+                row.name
+            );
         }
     }
 }

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod chain;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod record_canonical;
