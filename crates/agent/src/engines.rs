@@ -26,7 +26,6 @@ mod openai_chat;
 mod openai_responses;
 mod refusal;
 mod retry;
-mod sse;
 
 pub use engine::{CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, ToolSpec, Turn};
 pub use error::{EngineError, WorkerStartError};

@@ -2,21 +2,12 @@
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tripwire_core::units::MicroUsd;
 
 /// A budget in micro-dollars: `5usd`, `$0.50`, `2.5`.
 pub(crate) fn budget(text: &str) -> Result<u64, String> {
     let wrong = || "write dollars, such as `5usd` or `0.50usd`".to_owned();
-    let plain = text.trim().to_ascii_lowercase();
-    let plain = plain.strip_prefix('$').unwrap_or(&plain);
-    let plain = plain.strip_suffix("usd").unwrap_or(plain).trim();
-    let (whole, part) = plain.split_once('.').unwrap_or((plain, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
-        return Err(wrong());
-    }
-    let dollars: u64 = whole.parse().map_err(|_| wrong())?;
-    let micro: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
-    let sum = dollars.checked_mul(1_000_000).and_then(|sum| sum.checked_add(micro)).ok_or_else(wrong)?;
+    let sum = MicroUsd::parse(text).ok_or_else(wrong)?.get();
     if sum == 0 { Err("a budget of nothing allows nothing".to_owned()) } else { Ok(sum) }
 }
 

@@ -5,10 +5,12 @@ mod allow;
 mod arm;
 mod completions;
 mod control;
+mod cost;
 mod decide;
 mod doctor;
 mod explain;
 mod export;
+mod gateway;
 pub(crate) mod here;
 pub(crate) mod hook;
 mod identity;
@@ -48,6 +50,8 @@ pub(crate) enum Verb {
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
     Allow(allow::AllowArgs),
+    Gateway(Box<gateway::GatewayArgs>),
+    Cost(cost::CostArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -90,6 +94,8 @@ impl Verb {
             Self::Resume(args) => control::resume(&args),
             Self::Ack(args) => control::ack(&args),
             Self::Allow(args) => allow::run(&args),
+            Self::Gateway(args) => gateway::run(&args),
+            Self::Cost(args) => cost::run(&args),
             Self::Log(args) => log::run(&args),
             Self::Why(args) => why::run(&args),
             Self::Verify(args) => verify::run(&args),

@@ -19,7 +19,7 @@ pub use record::{CallEnd, LedgerRecord, SettledCall};
 
 use crate::explain::{ExitClass, Explain};
 use crate::units::MicroUsd;
-use account::PeriodKey;
+use account::{AccountStanding, PeriodKey};
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -131,7 +131,9 @@ impl Ledger {
             named.insert(id);
         }
         for (id, account) in &mut self.accounts {
-            account.is_listed = named.contains(id);
+            if !named.contains(id) {
+                account.standing = AccountStanding::Unlisted;
+            }
         }
     }
 
@@ -183,7 +185,9 @@ impl Ledger {
                 account.settled = account.settled.plus(cost);
                 account.excess = account.excess.plus(excess);
             }
-            account.is_closed |= position == 0 && !excess.is_zero();
+            if position == 0 && !excess.is_zero() {
+                account.close();
+            }
         }
         let path = reservation.path.into_iter().map(|(account, _)| account).collect();
         Some(Settlement { booked: cost, excess, path })
@@ -211,7 +215,9 @@ impl Ledger {
                 account.settled = account.settled.plus(call.micro_usd);
                 account.excess = account.excess.plus(call.excess);
             }
-            account.is_closed |= position == 0 && !call.excess.is_zero();
+            if position == 0 && !call.excess.is_zero() {
+                account.close();
+            }
         }
     }
 
@@ -256,7 +262,7 @@ impl Ledger {
         let mut path = Vec::new();
         let mut next = Some(account);
         while let Some(id) = next.filter(|_| path.len() < PATH_ACCOUNTS_MAX) {
-            let found = self.accounts.get(id).filter(|account| account.is_listed);
+            let found = self.accounts.get(id).filter(|account| account.standing != AccountStanding::Unlisted);
             let found = found.ok_or_else(|| ReserveError::Unknown { account: id.clone() })?;
             path.push(id.clone());
             next = found.parent.as_ref();
@@ -266,7 +272,7 @@ impl Ledger {
 
     fn check(&self, id: &AccountId, worst: MicroUsd) -> Result<(), ReserveError> {
         let Some(account) = self.accounts.get(id) else { return Ok(()) };
-        if account.is_closed {
+        if account.is_closed() {
             return Err(ReserveError::Closed { account: id.clone() });
         }
         match (account.budget, account.left()) {

@@ -124,6 +124,23 @@ impl Count {
 }
 
 impl MicroUsd {
+    /// Reads an amount as people write it: `5usd`, `$0.50`, `2.5`; at most six places.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let plain = text.trim().to_ascii_lowercase();
+        let plain = plain.strip_prefix('$').unwrap_or(&plain);
+        let plain = plain.strip_suffix("usd").unwrap_or(plain).trim();
+        let (whole, part) = plain.split_once('.').unwrap_or((plain, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
+            return None;
+        }
+        let dollars: u64 = whole.parse().ok()?;
+        let micro: u64 = alloc::format!("{part:0<6}").parse().ok()?;
+        let sum = dollars.checked_mul(1_000_000)?.checked_add(micro)?;
+        (sum <= Self::MAX.get()).then_some(Self(sum))
+    }
+
     /// The amount as people read it, with every digit: `$0.015`; what is less than a cent in cents: `0.5¢`.
     #[must_use]
     pub fn in_dollars(self) -> alloc::string::String {

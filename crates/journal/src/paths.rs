@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::names;
 use crate::session_id::SessionId;
+use crate::wall_clock::WallClock;
 
 /// Where a session keeps its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,16 @@ impl SessionPaths {
         Self {
             session: session.clone(),
             dir: geometry.join(names::JOURNAL).join(session.as_str()),
+            blobs: geometry.join(names::BLOBS),
+        }
+    }
+
+    /// The places of a workspace's ledger of model calls: a journal like a session's, beside theirs and not among them.
+    #[must_use]
+    pub fn of_ledger(geometry: &Path) -> Self {
+        Self {
+            session: SessionId::first(WallClock::from_epoch_ms(0)),
+            dir: geometry.join(names::LEDGER),
             blobs: geometry.join(names::BLOBS),
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tripwire_core::ledger::UtcDate;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +27,15 @@ impl WallClock {
     pub fn session_stamp(self) -> String {
         let Civil { year, month, day, hour, minute, second } = self.civil();
         format!("{year:04}-{month:02}-{day:02}-{hour:02}{minute:02}{second:02}")
+    }
+
+    /// The day in UTC.
+    #[must_use]
+    pub fn date(self) -> UtcDate {
+        let Civil { year, month, day, .. } = self.civil();
+        // The year is at most 9999, the others are smaller.
+        let small = |figure: u64| u8::try_from(figure).unwrap_or(u8::MAX);
+        UtcDate { year: u16::try_from(year).unwrap_or(u16::MAX), month: small(month), day: small(day) }
     }
 
     /// Reads a stamp such as `2026-11-15T00:17:56.770Z`, to the millisecond; none for any other form.
@@ -118,6 +128,12 @@ mod tests {
             assert_eq!(WallClock::from_epoch_ms(epoch_s * 1_000 + 999).to_string(), text);
         }
         assert_eq!(WallClock::from_epoch_ms(u64::MAX).to_string(), "9999-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn a_date_is_the_day_in_utc() {
+        assert_eq!(WallClock::from_epoch_ms(951_782_400_000).date().to_string(), "2000-02-29");
+        assert_eq!(WallClock::from_epoch_ms(1_772_323_199_999).date().to_string(), "2026-02-28");
     }
 
     #[test]

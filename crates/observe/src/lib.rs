@@ -48,6 +48,7 @@ mod repeated;
 mod retry;
 mod screen;
 mod signature;
+pub mod sse;
 mod test_scripts;
 mod text_files;
 mod tools;

@@ -8,6 +8,7 @@ pub mod file_marks;
 pub mod files;
 pub mod foreign;
 pub mod formats;
+pub mod ledger;
 pub mod memory;
 pub mod notify;
 pub mod redaction;

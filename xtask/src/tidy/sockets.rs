@@ -1,4 +1,4 @@
-//! Only a few crates open sockets, and none of today's waits for one asynchronously.
+//! Only a few crates open sockets, and only the gateway waits for one asynchronously.
 //!
 //! A manifest does not show it, because the standard library has sockets too; so the sources are read. Naming a type is
 //! free (an open socket may be passed on), opening one is not.
@@ -11,13 +11,17 @@ use super::rust::{SourceFile, is_test_only};
 use super::workspace::Workspace;
 
 /// Who may open a socket, and what for.
-const MAY_OPEN: [(&str, &str); 5] = [
+const MAY_OPEN: [(&str, &str); 6] = [
     ("crates/sandbox", "the bridge to the allow-list proxy, and its own pair with the inner stage"),
     ("crates/egress", "the allow-list proxy"),
+    ("crates/gateway", "the proxy for model APIs"),
     ("crates/supervisor", "the socket through which hooks reach the supervisor"),
     ("crates/clients", "the scripted model with which a client is checked"),
     ("crates/agent", "the engines"),
 ];
+
+/// Who may have asynchronous functions.
+const MAY_WAIT: &str = "crates/gateway";
 
 const SOCKET_TYPES: [&str; 6] = ["TcpListener", "TcpStream", "UdpSocket", "UnixDatagram", "UnixListener", "UnixStream"];
 
@@ -62,11 +66,11 @@ impl<'ast> Visit<'ast> for Calls<'_> {
     }
 
     fn visit_signature(&mut self, signature: &'ast Signature) {
-        if signature.asyncness.is_some() {
+        if signature.asyncness.is_some() && self.source.package_folder() != MAY_WAIT {
             self.findings.push(self.source.finding(
                 signature.ident.span(),
                 Rule::CrateWall,
-                format!("`{}` is asynchronous; no crate of today needs a runtime", signature.ident),
+                format!("`{}` is asynchronous; only the gateway has a runtime", signature.ident),
             ));
         }
         visit::visit_signature(self, signature);
@@ -104,5 +108,6 @@ mod tests {
     #[test]
     fn an_asynchronous_function_is_found() {
         assert_eq!(found("crates/egress/src/lib.rs", "async fn f() {}\n"), 1);
+        assert_eq!(found("crates/gateway/src/lib.rs", "async fn f() {}\n"), 0);
     }
 }

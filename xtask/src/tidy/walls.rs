@@ -33,10 +33,12 @@ enum Foreign {
     NoNetwork,
     /// What the one table holds, except an asynchronous runtime.
     Network,
+    /// What the one table holds.
+    Asynchronous,
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 19] = [
+const WALLS: [Wall; 20] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -75,6 +77,7 @@ const WALLS: [Wall; 19] = [
         Foreign::Network,
     ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),
+    wall("crates/gateway", &["core", "fs", "observe", "session", "shell", "workspace"], Foreign::Asynchronous),
     wall(
         "crates/agent",
         &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "workspace"],
@@ -112,7 +115,7 @@ const NETWORK_CRATES: [&str; 16] = [
 /// Features that turn an innocent crate into one of the above.
 const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
 
-/// Asynchronous runtimes: no crate of today has one, so that a hook stays a short program.
+/// Asynchronous runtimes: only the gateway has one, so that a hook stays a short program.
 const ASYNC_CRATES: [&str; 5] = ["async-std", "embassy-executor", "futures-executor", "smol", "tokio"];
 
 const OUR_PREFIX: &str = "tripwire-";
@@ -147,7 +150,7 @@ fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<Stri
     if let Some(short) = name.strip_prefix(OUR_PREFIX) {
         return refusal_of_ours(wall, short);
     }
-    if ASYNC_CRATES.contains(&name.as_str()) {
+    if ASYNC_CRATES.contains(&name.as_str()) && !matches!(wall.foreign, Foreign::Asynchronous) {
         return Some(format!("{folder} may not use the asynchronous runtime `{name}`"));
     }
     match wall.foreign {
@@ -155,7 +158,7 @@ fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<Stri
             Some(format!("{folder} may not depend on `{name}`: {}", listed(allowed)))
         }
         Foreign::Pure(_) => std_refusal(folder, &name, dependency, root),
-        Foreign::Only(_) | Foreign::Network => None,
+        Foreign::Only(_) | Foreign::Network | Foreign::Asynchronous => None,
         Foreign::NoNetwork => network_refusal(folder, &name, dependency, root),
     }
 }
@@ -307,6 +310,7 @@ tokio = { version = "1", features = ["rt"] }
         accepted("crates/supervisor", "rustix = { workspace = true, features = [\"net\"] }");
         accepted("crates/agent", "web = { workspace = true }");
         refused("crates/agent", "tokio = { workspace = true }");
+        accepted("crates/gateway", "tokio = { workspace = true }");
     }
 
     #[test]

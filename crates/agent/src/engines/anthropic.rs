@@ -7,7 +7,6 @@ use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo::{self, arguments};
 use super::opaque::OpaqueParts;
 use super::refusal::{Fault, Refusal};
-use super::sse::Event;
 use crate::engines::engine::{Question, ToolAnswer, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +14,7 @@ use std::collections::BTreeMap;
 use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_observe::sse::Event;
 
 /// The request for one question. Prompt, registry and conversation only ever grow at the end, so both are marked for the
 /// cache.

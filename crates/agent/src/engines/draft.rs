@@ -2,7 +2,6 @@
 
 use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
 use super::refusal::{Fault, excerpt};
-use super::sse::Event;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +9,7 @@ use tripwire_core::label::Label;
 use tripwire_core::run::record::{Answer, AnswerEnd, Call, Spent};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_observe::sse::Event;
 
 /// How an id begins that was made here, because the provider gave none.
 pub(super) const MADE_ID: &str = "made_";

@@ -8,13 +8,13 @@ use super::echo::{self, arguments};
 use super::opaque::OpaqueParts;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
-use super::sse::Event;
 use crate::engines::engine::{Question, ToolAnswer, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_observe::sse::Event;
 
 /// What Google's documentation gives for calls whose own signature is lost, as after a restart or a change of engines.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";

@@ -1,13 +1,11 @@
 //! The bounds of one model call, in one place. An answer of 10 MB must pass; nothing may grow without end.
 
 use std::time::Duration;
+use tripwire_observe::sse::LINE_BYTES_MAX;
 
 /// Raw bytes of one answer. The Responses API says a long text five times over (pieces, three `done` events, the whole
 /// response), so this is several times [`TEXT_BYTES_MAX`].
 pub(super) const RAW_BYTES_MAX: usize = 96 << 20;
-
-/// One line of an event stream; the largest holds a whole text with JSON's escapes.
-pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// The text of one answer.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 20;

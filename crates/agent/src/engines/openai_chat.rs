@@ -7,13 +7,13 @@
 use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
 use super::refusal::{Fault, Refusal};
-use super::sse::Event;
 use crate::engines::engine::{Question, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_observe::sse::Event;
 
 /// Whose server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,13 +9,13 @@ use super::echo;
 use super::opaque::OpaqueParts;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
-use super::sse::Event;
 use crate::engines::engine::{Question, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::usage::Usage;
+use tripwire_observe::sse::Event;
 
 /// The request for one question. Nothing is stored at the provider, so its encrypted reasoning is asked for and sent back.
 pub(super) fn body(model: &str, question: &Question<'_>, kept: &OpaqueParts) -> Value {

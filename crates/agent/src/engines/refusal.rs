@@ -2,10 +2,10 @@
 
 use super::limits::EXCERPT_CHARS_MAX;
 use super::secret::Secret;
-use super::sse::SseError;
 use crate::engines::error::EngineError;
 use serde_json::Value;
 use std::time::Duration;
+use tripwire_observe::sse::SseError;
 
 /// Why a call ended without a whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

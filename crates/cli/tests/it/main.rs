@@ -11,6 +11,7 @@
 mod agent;
 mod authority;
 mod doctor;
+mod gateway;
 mod hooks;
 mod init;
 mod judge;

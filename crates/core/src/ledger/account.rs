@@ -132,13 +132,24 @@ pub struct AccountSettings {
     pub budget: Option<Budget>,
 }
 
+/// Whether an account takes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AccountStanding {
+    /// The configuration does not name it.
+    #[default]
+    Unlisted,
+    /// It does.
+    Open,
+    /// A call cost more than was reserved for it, and nobody has looked since.
+    Closed,
+}
+
 /// One account and its figures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Account {
     pub(super) parent: Option<AccountId>,
     pub(super) budget: Option<Budget>,
-    pub(super) is_listed: bool,
-    pub(super) is_closed: bool,
+    pub(super) standing: AccountStanding,
     pub(super) period: PeriodKey,
     pub(super) settled: MicroUsd,
     pub(super) reserved: MicroUsd,
@@ -193,8 +204,14 @@ impl Account {
 
     /// Whether it takes no calls because one cost more than was reserved for it.
     #[must_use]
-    pub const fn is_closed(&self) -> bool {
-        self.is_closed
+    pub fn is_closed(&self) -> bool {
+        self.standing == AccountStanding::Closed
+    }
+
+    pub(super) fn close(&mut self) {
+        if self.standing == AccountStanding::Open {
+            self.standing = AccountStanding::Closed;
+        }
     }
 
     /// What is neither settled nor reserved; `None` without a budget.
@@ -212,8 +229,7 @@ impl Account {
         let now = settings.budget.map(|budget| budget.period);
         self.parent = settings.parent;
         self.budget = settings.budget;
-        self.is_listed = true;
-        self.is_closed = false;
+        self.standing = AccountStanding::Open;
         // Another kind of period: what was spent in the running one is taken along, because a change must not be a gift.
         if before != now {
             self.period = self.key_of(today);

@@ -1,0 +1,202 @@
+//! `tripwire cost`: the arithmetic of what model calls cost, and the price list that it rests on.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::table::{Column, Table};
+use crate::print::{Form, Out, money};
+use crate::workspace::Where;
+use clap::Args;
+use serde_json::json;
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
+use tripwire_core::ledger::{LedgerRecord, SettledCall};
+use tripwire_core::prices;
+use tripwire_session::ledger::LedgerBook;
+
+/// Show what each model call cost and why, or the price list.
+///
+/// The calls are those that the gateway settled in this workspace.
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    /// Only calls of this session or key.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// The arithmetic of one line.
+    #[arg(long, value_name = "N")]
+    explain: Option<u64>,
+    /// The dated price list.
+    #[arg(long, conflicts_with_all = ["session", "explain"])]
+    prices: bool,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// There is no such line.
+#[derive(Debug, thiserror::Error)]
+#[error("the ledger has no settled call `{0}`")]
+struct NoCallError(u64);
+
+impl Explain for NoCallError {
+    fn hint(&self) -> Cow<'_, str> {
+        "list them with `tripwire cost`".into()
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &CostArgs) -> Result<Exit, Problem> {
+    if args.prices {
+        return list(args);
+    }
+    let workspace = args.place.look()?;
+    let mut calls = Vec::new();
+    if let Some(book) = LedgerBook::look(workspace.layout())? {
+        book.each(|line| {
+            if let LedgerRecord::Settled(call) = line.record
+                && args
+                    .session
+                    .as_ref()
+                    .is_none_or(|name| call.path.iter().any(|account| account.name.as_str() == name))
+            {
+                calls.push((line.index, call));
+            }
+        })?;
+    }
+    if let Some(number) = args.explain {
+        let call = calls.iter().find(|(index, _)| *index == number).ok_or(NoCallError(number))?;
+        return explain(args, call.0, &call.1);
+    }
+    let mut out = Out::lock();
+    let total: u64 = calls.iter().map(|(_, call)| call.micro_usd.get()).sum();
+    if args.form.json {
+        let lines: Vec<_> = calls.iter().map(|(index, call)| as_json(*index, call)).collect();
+        out.line(&json!({"version": 1, "calls": lines, "micro_usd": total}).to_string())?;
+    } else if calls.is_empty() {
+        out.line("no model call was settled here; `tripwire gateway` settles those that pass it")?;
+    } else {
+        let mut table = Table::new(&[
+            Column::figure("line"),
+            Column::text("day"),
+            Column::text("caller"),
+            Column::text("model"),
+            Column::figure("tokens"),
+            Column::figure("cost"),
+            Column::text("end"),
+        ]);
+        for (index, call) in &calls {
+            let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
+            let mark = if is_estimate(call) { "~" } else { "" };
+            table.row(vec![
+                (index.to_string(), None),
+                (call.day.to_string(), None),
+                (caller, None),
+                (call.model.to_string(), None),
+                (call.usage.total().to_string(), None),
+                (format!("{mark}{}", money::exactly(call.micro_usd.get())), None),
+                (call.end.as_str().to_owned(), None),
+            ]);
+        }
+        for line in table.lines() {
+            out.line(&line)?;
+        }
+        out.line(&format!("together {}", money::exactly(total)))?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn is_estimate(call: &SettledCall) -> bool {
+    !call.source.is_told() || call.price_estimated
+}
+
+fn as_json(index: u64, call: &SettledCall) -> serde_json::Value {
+    json!({"line": index, "call": call, "estimated": is_estimate(call)})
+}
+
+/// The sum of one call, class by class.
+fn explain(args: &CostArgs, index: u64, call: &SettledCall) -> Result<Exit, Problem> {
+    let usage = &call.usage;
+    let rates = prices::rates(call.model.as_str(), usage.input());
+    let classes = [
+        ("fresh input", usage.fresh_input),
+        ("cache read", usage.cache_read),
+        ("cache write, 5 min", usage.cache_write),
+        ("cache write, 1 h", usage.cache_write_long),
+        ("output and reasoning", usage.output.plus(usage.reasoning)),
+    ];
+    let list = prices::cost(call.model.as_str(), usage).micro_usd;
+    let mut out = Out::lock();
+    if args.form.json {
+        let lines: Vec<_> = classes
+            .iter()
+            .zip(rates)
+            .map(|((class, tokens), rate)| json!({"class": class, "tokens": tokens, "micro_usd_per_1000": rate}))
+            .collect();
+        let object = json!({"version": 1, "line": index, "classes": lines, "list_micro_usd": list, "call": call});
+        out.line(&object.to_string())?;
+    } else {
+        out.line(&format!("{} on {}, {}", call.model, call.day, call.end.as_str()))?;
+        for ((class, tokens), rate) in classes.iter().zip(rates).filter(|((_, tokens), _)| !tokens.is_zero()) {
+            let part = u64::from(rate).saturating_mul(tokens.get());
+            out.line(&format!(
+                "  {class:<22} {tokens:>9} x ${}.{:03}/M = {part} / 1000 µ$",
+                rate / 1_000,
+                rate % 1_000
+            ))?;
+        }
+        out.line(&format!("  list price, rounded up: {}", money::exactly(list.get())))?;
+        if call.micro_usd != list {
+            out.line(&format!(
+                "  with tiers, tools or what could not be read: {}",
+                money::exactly(call.micro_usd.get())
+            ))?;
+        }
+        out.line(&format!(
+            "  reserved {}, booked {}",
+            money::exactly(call.reserved.get()),
+            money::exactly(call.micro_usd.get())
+        ))?;
+        if is_estimate(call) {
+            out.line(
+                "  an estimate: the provider's figures or the model's price were not to be had or not to be believed",
+            )?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn list(args: &CostArgs) -> Result<Exit, Problem> {
+    let mut out = Out::lock();
+    if args.form.json {
+        let models: Vec<_> = prices::listed()
+            .map(|model| {
+                json!({"name": model.name, "window": model.window, "micro_usd_per_1000": model.rates,
+                    "long": model.long.map(|(above, rates)| json!({"above": above, "micro_usd_per_1000": rates}))})
+            })
+            .collect();
+        out.line(&json!({"version": 1, "read_on": prices::LISTED_ON, "models": models}).to_string())?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    out.line(&format!("list prices in $ per million tokens, read on {}", prices::LISTED_ON))?;
+    let mut table = Table::new(&[
+        Column::text("model"),
+        Column::figure("input"),
+        Column::figure("cache read"),
+        Column::figure("write 5 min"),
+        Column::figure("write 1 h"),
+        Column::figure("output"),
+    ]);
+    for model in prices::listed() {
+        let mut row = vec![(model.name.to_owned(), None)];
+        row.extend(model.rates.iter().map(|rate| (format!("{}.{:03}", rate / 1_000, rate % 1_000), None)));
+        table.row(row);
+    }
+    for line in table.lines() {
+        out.line(&line)?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,7 @@
+//! `tripwire gateway` as a program, between a client and a provider on this machine.
+
+mod control;
+mod hostile;
+mod money;
+mod support;
+mod verbs;

@@ -1,0 +1,71 @@
+//! The verbs around the gateway: success, refusal, broken input.
+
+use super::support::{Gateway, Provider, config, message, say, tripwire};
+use tripwire_core::record::chain::Digest;
+use tripwire_testing::TestDir;
+
+fn run(dir: &TestDir, arguments: &[&str]) -> std::process::Output {
+    tripwire().current_dir(dir.path()).args(arguments).output().unwrap()
+}
+
+#[test]
+fn gate_8_gateway_key_new_prints_a_token_once_and_a_block_that_works() {
+    let dir = TestDir::new();
+    let made = run(&dir, &["gateway", "key", "new", "ci", "--team", "web", "--budget", "5usd/day", "--json"]);
+    let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let (token, block) = (made["token"].as_str().unwrap(), made["toml"].as_str().unwrap());
+    assert!(token.len() >= 48 && !block.contains(token), "{block}");
+    assert!(block.contains(&Digest::of(token.as_bytes()).to_string()), "{block}");
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(1, 1).as_bytes()));
+    let text = config(&provider, "").split("[[key]]").next().unwrap().to_owned();
+    let gateway = Gateway::start(&format!("{text}[[team]]\nname = \"web\"\n{block}"));
+    let ask = r#"{"model":"claude-sonnet-4-5","max_tokens":10,"messages":[]}"#;
+    let reply = gateway.send("POST", "/anthropic/v1/messages", &format!("x-api-key: {token}\r\n"), ask);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    for wrong in [
+        &["gateway", "key", "new", "no spaces"][..],
+        &["gateway", "key", "new", "ci", "--budget", "5usd/week"],
+        &["gateway", "key", "new"],
+    ] {
+        assert_eq!(run(&dir, wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn gate_8_gateway_does_not_begin_with_a_broken_configuration_or_where_others_reach_it_without_keys() {
+    let dir = TestDir::new();
+    std::fs::write(dir.path().join("g.toml"), "[[key]]\nname = \"ci\"\ntoken_sha256 = \"xyz\"\n").unwrap();
+    let broken = run(&dir, &["gateway", "--config", "g.toml", "--listen", "127.0.0.1:0"]);
+    let said = String::from_utf8(broken.stderr).unwrap();
+    assert_eq!(broken.status.code(), Some(2), "{said}");
+    assert!(said.contains("g.toml") && said.contains("line 3, column 16"), "{said}");
+    for (arguments, code) in [
+        (&["gateway", "--config", "none.toml"][..], 2),
+        (&["gateway", "--listen", "0.0.0.0:0"], 11),
+        (&["gateway", "--listen", "somewhere"], 2),
+        (&["gateway", "usage", "--config", "g.toml"], 2),
+    ] {
+        let output = run(&dir, arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
+    }
+}
+
+#[test]
+fn gate_8_cost_shows_the_dated_price_list_and_says_when_there_is_nothing_to_show() {
+    let dir = TestDir::new();
+    let prices = run(&dir, &["cost", "--prices", "--json"]);
+    let prices: serde_json::Value = serde_json::from_slice(&prices.stdout).unwrap();
+    let models = prices["models"].as_array().unwrap();
+    assert!(models.len() > 30 && prices["read_on"].as_str().is_some_and(|day| day.starts_with("20")), "{prices}");
+    let sonnet = models.iter().find(|model| model["name"] == "claude-sonnet-4-5").unwrap();
+    assert_eq!(sonnet["micro_usd_per_1000"], serde_json::json!([3_000, 300, 3_750, 6_000, 15_000]));
+    let text = String::from_utf8(run(&dir, &["cost", "--prices"]).stdout).unwrap();
+    assert!(text.contains("claude-sonnet-4-5") && text.contains("15.000"), "{text}");
+    for arguments in [&["cost"][..], &["gateway", "usage"]] {
+        let output = run(&dir, arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("no model call was settled"));
+    }
+    assert_eq!(run(&dir, &["cost", "--prices", "--explain", "1"]).status.code(), Some(2));
+    assert!(!dir.path().join(".geometry").exists(), "looking makes nothing");
+}

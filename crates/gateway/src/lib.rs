@@ -1,0 +1,26 @@
+//! The gateway: a proxy for model APIs that counts, prices, bounds and cuts every model call.
+//!
+//! Requests and replies stream through; what they cost is read from a copy. The ledger in `core` decides whether a call may
+//! leave, `session` keeps what it cost.
+
+mod admission;
+mod body;
+mod books;
+mod call;
+pub mod config;
+mod limits;
+mod metrics;
+mod open_call;
+mod pump;
+mod refusal;
+mod request;
+mod route;
+pub mod secret;
+mod server;
+mod shared;
+mod upstream;
+pub mod usage;
+pub mod wire;
+
+pub use server::{GatewayError, ServeOptions, serve};
+pub use shared::Talk;

@@ -1,0 +1,30 @@
+//! Every bound of the gateway in one place.
+
+use std::time::Duration;
+
+/// The longest request.
+pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 20;
+/// The longest head of a request.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How long a client may take for the head of a request.
+pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(20);
+/// How long a client may take for the body of a request.
+pub(crate) const BODY_WAIT: Duration = Duration::from_secs(120);
+/// How long a connection to a provider may take.
+pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(10);
+/// How long a provider may take to its first byte: a model may think for minutes before it says anything.
+pub(crate) const FIRST_BYTE_WAIT: Duration = Duration::from_secs(600);
+/// How long a provider may fall silent inside a reply.
+pub(crate) const IDLE_WAIT: Duration = Duration::from_secs(300);
+/// How long a request is held while the workspace is paused; most clients give up after ten minutes.
+pub(crate) const PAUSE_WAIT: Duration = Duration::from_secs(570);
+/// How often the control files are looked at.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
+/// How often the ledger is made durable.
+pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(1_000);
+/// How long open replies may take after SIGTERM.
+pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(10);
+/// Idle connections to a provider that are kept.
+pub(crate) const IDLE_CONNECTIONS_MAX: usize = 64;
+/// Descriptors that are not given to connections: journal, listener, providers.
+pub(crate) const DESCRIPTORS_KEPT: u64 = 64;

@@ -1,0 +1,126 @@
+//! One call between its reservation and its settlement. Whatever happens to it, it is settled once: when it is dropped, with
+//! what had been seen by then.
+
+use crate::admission::{SERVER_CALL_PRICE, WorstCase, times};
+use crate::shared::Shared;
+use crate::wire::RequestFacts;
+use crate::wire::reply::ReplyReader;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tripwire_core::label::Label;
+use tripwire_core::ledger::{CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
+use tripwire_core::prices::{self, PriceBasis};
+use tripwire_core::record::chain::Digest;
+use tripwire_core::units::{Count, MicroUsd, Tokens};
+
+/// A call that is reserved.
+pub(crate) struct OpenCall {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) facts: RequestFacts,
+    pub(crate) worst: WorstCase,
+    pub(crate) provider: String,
+    pub(crate) request_bytes: u64,
+    pub(crate) request: Digest,
+    pub(crate) day: UtcDate,
+    pub(crate) reservation: Option<ReservationId>,
+    pub(crate) stage: Stage,
+    pub(crate) status: u16,
+}
+
+/// How far a call has come.
+pub(crate) enum Stage {
+    /// Nothing has left.
+    Reserved,
+    /// The request is on its way or there; nothing is known of a reply.
+    Sent,
+    /// A reply comes.
+    Replying(Box<ReplyReader>),
+}
+
+impl OpenCall {
+    /// Frees the reservation: the request did not leave, or the provider refused it and charges nothing.
+    pub(crate) fn release(&mut self) {
+        if let Some(id) = self.reservation.take() {
+            self.shared.books().release(id);
+        }
+    }
+
+    /// Books the call.
+    pub(crate) fn settle(&mut self, end: CallEnd) {
+        let Some(id) = self.reservation.take() else { return };
+        let call = self.figure(end);
+        let settled = self.shared.books().settle(id, call);
+        if let Some(call) = settled {
+            let metrics = &self.shared.metrics;
+            metrics.calls.fetch_add(1, Ordering::Relaxed);
+            metrics.micro_usd.fetch_add(call.micro_usd.get(), Ordering::Relaxed);
+            metrics.tokens.fetch_add(call.usage.total().get(), Ordering::Relaxed);
+            if !call.excess.is_zero() {
+                let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
+                let text = format!("{caller}: {} beyond what was reserved", call.excess.in_dollars());
+                self.shared.books().note("RESERVE_SHORT", &text);
+                self.shared.say(&format!("RESERVE_SHORT: {text}; the account is closed until a reload"));
+            }
+        }
+    }
+
+    /// What the call cost, by what was seen of it.
+    fn figure(&self, end: CallEnd) -> SettledCall {
+        let reader = match &self.stage {
+            Stage::Replying(reader) => Some(reader.as_ref()),
+            Stage::Reserved | Stage::Sent => None,
+        };
+        let facts = reader.map(ReplyReader::facts);
+        let output_max = Tokens::new(self.worst.limit.get().saturating_mul(self.facts.replies));
+        let is_whole = end == CallEnd::Complete && facts.is_some_and(|facts| facts.is_complete);
+        let found = figures(&Heard {
+            told: facts.and_then(|facts| facts.told()),
+            request_bytes: self.request_bytes,
+            reply_bytes: facts.map_or(0, |facts| facts.said_bytes),
+            output_max,
+            input_max: self.worst.input,
+            end: if is_whole { ReplyEnd::Whole } else { ReplyEnd::Part },
+        });
+        // The model that was asked has the price; one without any has that of the model which answered.
+        let answered = facts.and_then(|facts| facts.model.as_deref()).unwrap_or(&self.facts.model);
+        let asked = prices::cost(&self.facts.model, &found.usage);
+        let cost = match asked.basis {
+            PriceBasis::Listed => asked,
+            PriceBasis::HighestKnown => prices::cost(answered, &found.usage),
+        };
+        let per_mille = self.facts.price_per_mille.max(facts.map_or(0, |facts| facts.price_per_mille));
+        let searches = facts.map_or(0, |facts| facts.server_calls);
+        let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(searches));
+        let mut micro_usd = times(cost.micro_usd, per_mille).plus(tools);
+        // A reply that could not be read may have cost all that it was allowed to.
+        if reader.is_some_and(ReplyReader::is_unreadable) {
+            micro_usd = self.worst.amount;
+        }
+        SettledCall {
+            path: Vec::new(),
+            day: self.day,
+            provider: Label::cut(&self.provider),
+            model: Label::cut(&self.facts.model),
+            end,
+            status: Count::new(u32::from(self.status)),
+            usage: found.usage,
+            source: found.source,
+            doubt: found.doubt,
+            reserved: self.worst.amount,
+            micro_usd,
+            excess: MicroUsd::ZERO,
+            price_estimated: cost.basis == PriceBasis::HighestKnown,
+            request: self.request,
+        }
+    }
+}
+
+impl Drop for OpenCall {
+    /// The client went away, or something broke on the way.
+    fn drop(&mut self) {
+        match self.stage {
+            Stage::Reserved => self.release(),
+            Stage::Sent | Stage::Replying(_) => self.settle(CallEnd::Cancelled),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Refusals in the words and the form of each API: clients act on status and type, people read the reason.
+
+use crate::body::ReplyBody;
+use crate::wire::Family;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use serde_json::json;
+use std::time::Duration;
+
+/// Why a request was not passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefusedRequest {
+    /// What kind of refusal.
+    pub(crate) kind: RefusalKind,
+    /// The reason, for people.
+    pub(crate) reason: String,
+    /// What to do next.
+    pub(crate) hint: String,
+}
+
+/// The kinds of refusals, each with its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    /// No token that is known.
+    Unauthorised,
+    /// A budget, a stop, a model or a path: 403 ends every client, where other statuses are tried again.
+    Forbidden,
+    /// Too many in a minute; again after so long.
+    Rate(Duration),
+    /// A request that cannot be read.
+    BadRequest,
+    /// A body that is too large.
+    TooLarge,
+    /// There is no such route.
+    NotFound,
+    /// The provider did not answer as it should.
+    BadGateway,
+    /// The provider took too long.
+    Timeout,
+    /// We have too much to do.
+    Busy,
+}
+
+impl RefusalKind {
+    pub(crate) const fn status(self) -> StatusCode {
+        match self {
+            Self::Unauthorised => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Rate(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::BadGateway => StatusCode::BAD_GATEWAY,
+            Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The word of Anthropic's and OpenAI's errors.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Unauthorised => "authentication_error",
+            Self::Forbidden => "permission_error",
+            Self::Rate(_) => "rate_limit_error",
+            Self::BadRequest => "invalid_request_error",
+            Self::TooLarge => "request_too_large",
+            Self::NotFound => "not_found_error",
+            Self::BadGateway | Self::Timeout => "api_error",
+            Self::Busy => "overloaded_error",
+        }
+    }
+
+    /// The word of Google's errors.
+    const fn google(self) -> &'static str {
+        match self {
+            Self::Unauthorised => "UNAUTHENTICATED",
+            Self::Forbidden => "PERMISSION_DENIED",
+            Self::Rate(_) => "RESOURCE_EXHAUSTED",
+            Self::BadRequest | Self::TooLarge => "INVALID_ARGUMENT",
+            Self::NotFound => "NOT_FOUND",
+            Self::BadGateway => "INTERNAL",
+            Self::Timeout => "DEADLINE_EXCEEDED",
+            Self::Busy => "UNAVAILABLE",
+        }
+    }
+}
+
+impl RefusedRequest {
+    pub(crate) fn new(kind: RefusalKind, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), hint: hint.into() }
+    }
+
+    /// The refusal while a workspace is stopped.
+    pub(crate) fn stopped() -> Self {
+        let reason = "this workspace is stopped (`.geometry/STOP`)";
+        Self::new(RefusalKind::Forbidden, reason, "go on with `tripwire resume`")
+    }
+
+    /// The error as the API writes it.
+    pub(crate) fn text(&self, family: Family) -> String {
+        let message = format!("tripwire: {}; {}", self.reason, self.hint);
+        let status = self.kind.status().as_u16();
+        match family {
+            Family::Anthropic => json!({"type": "error", "error": {"type": self.kind.word(), "message": message}}),
+            Family::OpenAi => {
+                json!({"error": {"message": message, "type": self.kind.word(), "param": null, "code": self.kind.word()}})
+            }
+            Family::Gemini => {
+                json!({"error": {"code": status, "message": message, "status": self.kind.google()}})
+            }
+        }
+        .to_string()
+    }
+
+    /// The error as an event of a stream that has begun.
+    pub(crate) fn event(&self, family: Family) -> String {
+        match family {
+            Family::Anthropic => format!("event: error\ndata: {}\n\n", self.text(family)),
+            Family::OpenAi | Family::Gemini => format!("data: {}\n\n", self.text(family)),
+        }
+    }
+
+    /// The whole reply.
+    pub(crate) fn reply(&self, family: Family) -> Response<ReplyBody> {
+        let mut reply = Response::new(ReplyBody::whole(self.text(family)));
+        *reply.status_mut() = self.kind.status();
+        reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let RefusalKind::Rate(wait) = self.kind {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        // A client that asks again at once would only be refused again.
+        if self.kind == RefusalKind::Forbidden {
+            reply.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        reply
+    }
+}

@@ -1,0 +1,196 @@
+//! Which request goes where, and who may send it.
+
+use crate::body::ReplyBody;
+use crate::books::LOCAL;
+use crate::call::{Caller, IncomingCall, model_call};
+use crate::config::Unpriced;
+use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
+use crate::metrics;
+use crate::refusal::{RefusalKind, RefusedRequest};
+use crate::request::{Credentials, outgoing, passed_on, token};
+use crate::secret::same;
+use crate::shared::{Bind, Shared, Standing};
+use crate::wire::{Family, PathKind, path_kind, read_request};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::time::timeout;
+use tripwire_core::ledger::{AccountId, AccountKind};
+use tripwire_core::record::chain::Digest;
+
+/// Answers one request, whatever it is.
+pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
+    shared.metrics.requests.fetch_add(1, Ordering::Relaxed);
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
+    let path = match &shared.segment {
+        None => path.as_str(),
+        Some(segment) => strip_segment(&path, segment).unwrap_or_default(),
+    };
+    let (family, rest) = split(path);
+    let done = match (family, path) {
+        (None, "/healthz") => Ok(Response::new(ReplyBody::whole("ok\n"))),
+        (None, "/metrics") => scrape(&shared, &parts),
+        (None, _) => Err(RefusedRequest::new(
+            RefusalKind::NotFound,
+            "there is no such route",
+            "use /anthropic/…, /openai/… or /gemini/…",
+        )),
+        (Some(family), _) => pass(&shared, &parts, family, rest, body).await,
+    };
+    Ok(done.unwrap_or_else(|refusal| {
+        shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        refusal.reply(family.unwrap_or(Family::OpenAi))
+    }))
+}
+
+/// The rest of a path behind its secret first segment; the segment is compared like a token.
+fn strip_segment<'p>(path: &'p str, segment: &str) -> Option<&'p str> {
+    let (first, rest) = path.strip_prefix('/')?.split_once('/')?;
+    let rest_at = path.len() - rest.len() - 1;
+    same(&Digest::of(first.as_bytes()), &Digest::of(segment.as_bytes())).then(|| path.get(rest_at..)).flatten()
+}
+
+/// The family and the provider's own path.
+fn split(path: &str) -> (Option<Family>, &str) {
+    let found = Family::ALL.into_iter().find_map(|family| {
+        let rest = path.strip_prefix('/')?.strip_prefix(family.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then_some((family, rest))
+    });
+    found.map_or((None, path), |(family, rest)| (Some(family), if rest.is_empty() { "/" } else { rest }))
+}
+
+fn scrape(shared: &Shared, parts: &Parts) -> Result<Response<ReplyBody>, RefusedRequest> {
+    if shared.bind == Bind::Open {
+        who(shared, parts)?;
+    }
+    let mut reply = Response::new(ReplyBody::whole(metrics::text(shared)));
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+    Ok(reply)
+}
+
+/// Who sent a request.
+fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
+    let config = shared.config();
+    let presented = token(parts).map(|token| Digest::of(token.as_bytes()));
+    if config.keys.is_empty() && shared.bind == Bind::Loopback {
+        let account = AccountId::new(AccountKind::Key, LOCAL);
+        return Ok(Caller { account, key: None, credentials: Credentials::Passed });
+    }
+    // Every key is compared, so that the time tells nothing about which one fits.
+    let mut found = None;
+    for key in &config.keys {
+        if presented.as_ref().is_some_and(|presented| same(presented, &key.token)) {
+            found = Some(key);
+        }
+    }
+    let key = found.ok_or_else(|| {
+        RefusedRequest::new(
+            RefusalKind::Unauthorised,
+            "the request has no token that this gateway knows",
+            "make one with `tripwire gateway key new NAME`",
+        )
+    })?;
+    Ok(Caller { account: key.account(), key: Some(key.clone()), credentials: Credentials::Brokered })
+}
+
+async fn pass(
+    shared: &Arc<Shared>,
+    parts: &Parts,
+    family: Family,
+    rest: &str,
+    body: Incoming,
+) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let caller = who(shared, parts)?;
+    if parts.headers.contains_key(UPGRADE) || parts.method == Method::CONNECT {
+        return Err(RefusedRequest::new(
+            RefusalKind::Forbidden,
+            "an upgraded connection cannot be counted",
+            "switch WebSockets off in the client (Codex: `supports_websockets = false`)",
+        ));
+    }
+    if shared.standing() == Standing::Stopped {
+        return Err(RefusedRequest::stopped());
+    }
+    let config = shared.config();
+    let provider = config.provider_of(family).ok_or_else(|| {
+        let reason = format!("no provider speaks `{}`", family.as_str());
+        RefusedRequest::new(RefusalKind::NotFound, reason, "add a `[[provider]]` to the configuration")
+    })?;
+    if let Some(key) = &caller.key
+        && let Some(wait) = shared.books().count(key)
+    {
+        let reason = format!("the key `{}` has used up its minute", key.name);
+        return Err(RefusedRequest::new(RefusalKind::Rate(wait), reason, "wait, or raise its rates"));
+    }
+    if parts.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(RefusedRequest::new(RefusalKind::BadRequest, "the request is packed", "send it as plain JSON"));
+    }
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > REQUEST_BYTES_MAX) {
+        return Err(too_large());
+    }
+    let body = read(body).await?;
+    let call = IncomingCall { parts, rest, body, provider, caller: &caller };
+    match path_kind(family, parts.method.as_str(), rest) {
+        PathKind::Priced { api, model, delivery } => {
+            let facts = read_request(api, &call.body, model.as_deref(), delivery);
+            model_call(shared, call, facts).await
+        }
+        PathKind::Free => through(shared, &call).await,
+        PathKind::Unpriced => {
+            let has_budget = shared.books().left(&caller.account).is_ok_and(|left| left.is_some());
+            if has_budget && provider.unpriced == Unpriced::Refuse {
+                let reason = format!("`{} {rest}` has no price, and a budget applies", parts.method);
+                let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);
+                return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint));
+            }
+            shared.metrics.unpriced.fetch_add(1, Ordering::Relaxed);
+            // The path may carry names of things, never a token: that stands in headers and in the query.
+            shared.books().note("UNPRICED", &format!("{}: {} {rest}", caller.account, parts.method));
+            through(shared, &call).await
+        }
+    }
+}
+
+/// Reads the whole body of a request, which has a bound in size and time.
+async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
+    match timeout(BODY_WAIT, Limited::new(body, REQUEST_BYTES_MAX).collect()).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) | Err(_) => {
+            Err(RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole"))
+        }
+    }
+}
+
+fn too_large() -> RefusedRequest {
+    let reason = format!("the request is longer than {REQUEST_BYTES_MAX} bytes");
+    RefusedRequest::new(RefusalKind::TooLarge, reason, "send less at once")
+}
+
+/// Passes a request that costs nothing, or that nobody can price, and its whole reply.
+async fn through(shared: &Arc<Shared>, call: &IncomingCall<'_>) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
+    let request = outgoing(call.parts, call.provider, call.rest, call.body.clone(), call.caller.credentials);
+    let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
+    let sent = shared.upstreams.send(call.provider, request).await;
+    let (reply, connection) = sent.map_err(|error| broken(error.to_string()))?;
+    let (head, body) = reply.into_parts();
+    if head.status.is_redirection() || head.status.is_informational() {
+        return Err(broken(format!("the provider answered {} and wants to lead elsewhere", head.status)));
+    }
+    let whole = read(body).await.map_err(|_| broken("the reply broke off".to_owned()))?;
+    shared.upstreams.give_back(connection);
+    let mut response = Response::new(ReplyBody::whole(whole));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = passed_on(&head.headers);
+    response.headers_mut().remove(CONTENT_LENGTH);
+    Ok(response)
+}

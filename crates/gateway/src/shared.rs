@@ -1,0 +1,80 @@
+//! What every connection shares.
+
+use crate::books::Books;
+use crate::config::Config;
+use crate::upstream::Upstreams;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use tokio::sync::watch;
+
+/// Everything that requests need.
+pub(crate) struct Shared {
+    pub(crate) config: RwLock<Arc<Config>>,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) metrics: Metrics,
+    pub(crate) connections: AtomicUsize,
+    pub(crate) connections_max: usize,
+    /// Whether callers must present a token although none is configured.
+    pub(crate) bind: Bind,
+    /// The first segment of every path, where one run has the gateway for itself.
+    pub(crate) segment: Option<String>,
+    /// The ledger; see [`Self::books`].
+    pub(crate) ledger: Mutex<Books>,
+    /// Who hears what a person should know.
+    pub(crate) talk: Talk,
+}
+
+/// Someone at a terminal.
+pub type Talk = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Where the gateway listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bind {
+    /// On this machine only.
+    Loopback,
+    /// Where others reach it.
+    Open,
+}
+
+/// What a person ordered by a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing.
+    Going,
+    /// To wait.
+    Paused,
+    /// To end.
+    Stopped,
+}
+
+/// Figures for `/metrics`.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) requests: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) unpriced: AtomicU64,
+    pub(crate) calls: AtomicU64,
+    pub(crate) micro_usd: AtomicU64,
+    pub(crate) tokens: AtomicU64,
+    pub(crate) streams: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        *self.standing.borrow()
+    }
+
+    /// Tells the person at the terminal.
+    pub(crate) fn say(&self, text: &str) {
+        (self.talk)(text);
+    }
+}

@@ -1,0 +1,200 @@
+//! Connections to providers: TCP, TLS, through a proxy where the environment names one; idle ones are used again.
+
+use crate::config::Provider;
+use crate::limits::{CONNECT_WAIT, FIRST_BYTE_WAIT, IDLE_CONNECTIONS_MAX};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// The longest answer of a proxy to a CONNECT.
+const PROXY_HEAD_BYTES_MAX: usize = 8 << 10;
+
+/// Why a provider could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpstreamError {
+    /// No connection.
+    #[error("cannot reach `{0}`: {1}")]
+    Connect(String, io::Error),
+    /// It took too long.
+    #[error("`{0}` did not answer in time")]
+    Timeout(String),
+    /// It broke off before its reply began.
+    #[error("`{0}` closed the connection: {1}")]
+    Closed(String, hyper::Error),
+}
+
+type Connection = SendRequest<Full<Bytes>>;
+
+/// All connections.
+#[derive(Default)]
+pub(crate) struct Upstreams {
+    idle: Mutex<BTreeMap<String, Vec<Connection>>>,
+    tls: Mutex<BTreeMap<String, Arc<ClientConfig>>>,
+    proxy: Option<ProxySettings>,
+}
+
+/// A proxy for outgoing connections.
+#[derive(Debug, Clone)]
+pub(crate) struct ProxySettings {
+    address: String,
+    except: Vec<String>,
+}
+
+impl ProxySettings {
+    /// From the values of `HTTPS_PROXY` and `NO_PROXY`.
+    #[must_use]
+    pub(crate) fn from_env(env: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let named = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| env(name)).filter(|text| !text.is_empty())?;
+        let plain = named.strip_prefix("http://").unwrap_or(&named).trim_end_matches('/');
+        let address = if plain.contains(':') { plain.to_owned() } else { format!("{plain}:80") };
+        let except = ["NO_PROXY", "no_proxy"].iter().find_map(|name| env(name)).unwrap_or_default();
+        let except = except.split(',').map(|name| name.trim().trim_start_matches('.').to_ascii_lowercase());
+        Some(Self { address, except: except.filter(|name| !name.is_empty()).collect() })
+    }
+
+    fn is_for(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let fits = |name: &String| name == "*" || host == *name || host.ends_with(&format!(".{name}"));
+        !self.except.iter().any(fits)
+    }
+}
+
+impl Upstreams {
+    pub(crate) fn new(proxy: Option<ProxySettings>) -> Self {
+        Self { proxy, ..Self::default() }
+    }
+
+    /// Sends a request and waits for the head of the reply. The connection goes back when the reply was read.
+    pub(crate) async fn send(
+        &self,
+        provider: &Provider,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, ReturnedConnection), UpstreamError> {
+        let name = provider.base.authority().map(ToString::to_string).unwrap_or_default();
+        let origin = format!("{}://{name}", provider.base.scheme_str().unwrap_or_default());
+        let mut request = request;
+        // A kept connection may be closed meanwhile; then the request was not sent, and comes back.
+        while let Some(mut connection) = self.take(&origin) {
+            match timeout(FIRST_BYTE_WAIT, connection.try_send_request(request)).await {
+                Err(_) => return Err(UpstreamError::Timeout(name)),
+                Ok(Ok(reply)) => return Ok((reply, ReturnedConnection { origin, connection })),
+                Ok(Err(mut error)) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(UpstreamError::Closed(name, error.into_error())),
+                },
+            }
+        }
+        let made = timeout(CONNECT_WAIT, self.connect(provider)).await;
+        let made = made.map_err(|_| UpstreamError::Timeout(name.clone()))?;
+        let mut connection = made.map_err(|error| UpstreamError::Connect(name.clone(), error))?;
+        let reply = timeout(FIRST_BYTE_WAIT, connection.send_request(request)).await;
+        let reply = reply.map_err(|_| UpstreamError::Timeout(name.clone()))?;
+        let reply = reply.map_err(|error| UpstreamError::Closed(name, error))?;
+        Ok((reply, ReturnedConnection { origin, connection }))
+    }
+
+    /// Takes a connection back whose reply was read to its end.
+    pub(crate) fn give_back(&self, returned: ReturnedConnection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle.entry(returned.origin).or_default();
+        if kept.len() < IDLE_CONNECTIONS_MAX && !returned.connection.is_closed() {
+            kept.push(returned.connection);
+        }
+    }
+
+    /// An idle connection that is still open. A provider may close it at any time; one that was not used for this request yet
+    /// fails before anything was sent.
+    fn take(&self, origin: &str) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle.get_mut(origin)?;
+        while let Some(connection) = kept.pop() {
+            if connection.is_ready() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    async fn connect(&self, provider: &Provider) -> io::Result<Connection> {
+        let base = &provider.base;
+        let host = base.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let is_tls = base.scheme_str() == Some("https");
+        let port = base.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let socket = match self.proxy.as_ref().filter(|proxy| is_tls && proxy.is_for(&host)) {
+            Some(proxy) => through(proxy, base, port).await?,
+            None => TcpStream::connect((host.as_str(), port)).await?,
+        };
+        socket.set_nodelay(true)?;
+        if !is_tls {
+            return speak(socket).await;
+        }
+        let name = ServerName::try_from(host).map_err(io::Error::other)?;
+        let tls = TlsConnector::from(self.trust(provider)?).connect(name, socket).await?;
+        speak(tls).await
+    }
+
+    /// The certificates that are trusted: the system's, and those of the provider's file.
+    fn trust(&self, provider: &Provider) -> io::Result<Arc<ClientConfig>> {
+        let mut known = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = known.get(&provider.name) {
+            return Ok(Arc::clone(config));
+        }
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if let Some(file) = &provider.ca_file {
+            for certificate in CertificateDer::pem_file_iter(file).map_err(io::Error::other)? {
+                roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+            }
+        }
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let config = Arc::new(config);
+        known.insert(provider.name.clone(), Arc::clone(&config));
+        Ok(config)
+    }
+}
+
+/// A connection on which a reply is still being read.
+#[derive(Debug)]
+pub(crate) struct ReturnedConnection {
+    origin: String,
+    connection: Connection,
+}
+
+async fn speak(socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Connection> {
+    let (sender, driver) = http1::Builder::new().handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
+    // It ends with the connection; whoever waits for a reply hears of it there.
+    tokio::spawn(async move { drop(driver.await) });
+    Ok(sender)
+}
+
+/// A tunnel through a proxy.
+async fn through(proxy: &ProxySettings, base: &Uri, port: u16) -> io::Result<TcpStream> {
+    let mut socket = TcpStream::connect(&proxy.address).await?;
+    let host = base.host().unwrap_or_default();
+    socket.write_all(format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n").as_bytes()).await?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() >= PROXY_HEAD_BYTES_MAX {
+            return Err(io::Error::other("the proxy's answer is too long"));
+        }
+        head.push(socket.read_u8().await?);
+    }
+    let first = String::from_utf8_lossy(&head);
+    if first.split_whitespace().nth(1) != Some("200") {
+        return Err(io::Error::other(format!("the proxy said `{}`", first.lines().next().unwrap_or_default())));
+    }
+    Ok(socket)
+}

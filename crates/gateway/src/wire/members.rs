@@ -1,0 +1,130 @@
+//! The members of a JSON object, each with the place of its value in the text; a name that stands there twice stays twice.
+
+use super::facts::{LimitPlace, WireError};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::ops::Range;
+use tripwire_core::units::Tokens;
+
+/// An object inside a text.
+#[derive(Debug)]
+pub(super) struct Members<'a> {
+    /// The whole text, from which places are counted.
+    whole: &'a str,
+    /// The object's own text.
+    text: &'a str,
+    list: Vec<(String, &'a RawValue)>,
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, WireError> {
+        let whole = std::str::from_utf8(body).map_err(|error| WireError::NotAnObject(error.to_string()))?;
+        Self::of(whole, whole)
+    }
+
+    fn of(whole: &'a str, text: &'a str) -> Result<Self, WireError> {
+        let Listed(list) = serde_json::from_str(text).map_err(|error| WireError::NotAnObject(error.to_string()))?;
+        Ok(Self { whole, text, list })
+    }
+
+    pub(super) const fn whole_text(&self) -> &'a str {
+        self.whole
+    }
+
+    /// The value of a field that goes by any of these names; `null` counts as missing.
+    pub(super) fn get(&self, names: &[&str]) -> Result<Option<&'a RawValue>, WireError> {
+        let mut found = self.list.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        let first = found.next();
+        if let Some((name, _)) = found.next() {
+            return Err(WireError::Twice(name.clone()));
+        }
+        Ok(first.map(|(_, value)| *value).filter(|value| value.get() != "null"))
+    }
+
+    /// A value of a known form.
+    pub(super) fn read_as<T: Deserialize<'a>>(&self, name: &'static str) -> Result<Option<T>, WireError> {
+        let Some(value) = self.get(&[name])? else { return Ok(None) };
+        serde_json::from_str(value.get()).map(Some).map_err(|_| WireError::Field(name))
+    }
+
+    pub(super) fn has(&self, name: &str) -> Result<bool, WireError> {
+        Ok(self.get(&[name])?.is_some())
+    }
+
+    pub(super) fn inner(&self, names: &[&str]) -> Result<Option<Self>, WireError> {
+        self.get(names)?.map(|value| Self::of(self.whole, value.get())).transpose()
+    }
+
+    /// The output limit under one of these names, and where it stands; a missing one is put first, under the last name.
+    pub(super) fn limit(&self, names: &[&'static str]) -> Result<(Option<Tokens>, LimitPlace), WireError> {
+        let name = names.last().copied().unwrap_or_default();
+        // A `null` has a place of its own: putting the field a second time would be a contradiction.
+        if let Some((_, value)) = self.list.iter().find(|(found, _)| names.contains(&found.as_str())) {
+            let place = LimitPlace::At(self.place(value));
+            return match self.get(names)? {
+                None => Ok((None, place)),
+                Some(value) => {
+                    let tokens: u64 = serde_json::from_str(value.get()).map_err(|_| WireError::Field(name))?;
+                    Ok((Some(Tokens::new(tokens)), place))
+                }
+            };
+        }
+        Ok((None, self.insert(format!("\"{name}\":"), "")))
+    }
+
+    /// A place at the beginning of the object for a new member.
+    pub(super) fn insert(&self, before: String, close: &'static str) -> LimitPlace {
+        let after = match (self.list.is_empty(), close) {
+            (true, "") => "",
+            (true, _) => "}",
+            (false, "") => ",",
+            (false, _) => "},",
+        };
+        LimitPlace::Insert { at: self.start() + 1, before, after }
+    }
+
+    /// The place of the object's opening brace.
+    fn start(&self) -> usize {
+        let before = offset(self.whole, self.text);
+        before + self.text.bytes().position(|byte| byte == b'{').unwrap_or(0)
+    }
+
+    pub(super) fn place(&self, value: &RawValue) -> Range<usize> {
+        let start = offset(self.whole, value.get());
+        start..start + value.get().len()
+    }
+}
+
+/// Where a part of a text begins in it.
+fn offset(whole: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+}
+
+/// The members in their order.
+struct Listed<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Listed<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ListVisitor)
+    }
+}
+
+struct ListVisitor;
+
+impl<'de> Visitor<'de> for ListVisitor {
+    type Value = Listed<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = map.next_entry::<String, &'de RawValue>()? {
+            list.push(entry);
+        }
+        Ok(Listed(list))
+    }
+}

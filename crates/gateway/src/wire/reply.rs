@@ -1,0 +1,122 @@
+//! What a reply used, read from a copy of its bytes while the bytes themselves go to the client.
+
+use super::decode::{Decoder, Encoding};
+use super::facts::Api;
+use super::reply_facts::ReplyFacts;
+use super::{anthropic, gemini, openai_chat, openai_responses};
+use serde_json::Value;
+use tripwire_observe::sse::EventReader;
+
+/// The longest reply in one piece of JSON that is read; a longer one is settled at what was reserved.
+const JSON_BYTES_MAX: usize = 16 << 20;
+/// The most bytes that a compressed reply may have when it is unpacked.
+pub const DECODED_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads one reply.
+#[derive(Debug)]
+pub struct ReplyReader {
+    api: Api,
+    decoder: Decoder,
+    form: Form,
+    facts: ReplyFacts,
+    /// Why the copy could not be read to its end.
+    is_unreadable: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Json(Vec<u8>),
+    Events(Box<EventReader>),
+}
+
+impl ReplyReader {
+    /// A reader for a reply with this type and encoding of its content.
+    #[must_use]
+    pub fn new(api: Api, content_type: &str, encoding: Encoding) -> Self {
+        let form = if content_type.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
+            Form::Events(Box::new(EventReader::lenient()))
+        } else {
+            Form::Json(Vec::new())
+        };
+        Self {
+            api,
+            decoder: Decoder::new(encoding, DECODED_BYTES_MAX),
+            form,
+            facts: ReplyFacts::default(),
+            is_unreadable: encoding == Encoding::Unknown,
+        }
+    }
+
+    /// Whether it is an event stream.
+    #[must_use]
+    pub const fn is_stream(&self) -> bool {
+        matches!(self.form, Form::Events(_))
+    }
+
+    /// Takes the next bytes as they came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.is_unreadable {
+            return;
+        }
+        let Self { api, decoder, form, facts, .. } = self;
+        let read = decoder.feed(bytes, &mut |plain| read_plain(*api, form, facts, plain));
+        self.is_unreadable = read.is_err();
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        let Form::Json(body) = &self.form else { return };
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => match self.api {
+                Api::Anthropic => anthropic::whole(&value, &mut self.facts),
+                Api::OpenAiChat => openai_chat::whole(&value, &mut self.facts),
+                Api::OpenAiResponses => openai_responses::whole(&value, &mut self.facts),
+                Api::Gemini => gemini::event(&value, &mut self.facts),
+            },
+            // What came of it was paid for, as far as anyone can tell from its size.
+            Err(_) => self.facts.said_bytes = self.facts.said_bytes.max(body.len() as u64),
+        }
+    }
+
+    /// What is known so far.
+    #[must_use]
+    pub const fn facts(&self) -> &ReplyFacts {
+        &self.facts
+    }
+
+    /// Whether the copy could not be read: an unknown encoding, a broken one, or more than is ever unpacked.
+    #[must_use]
+    pub const fn is_unreadable(&self) -> bool {
+        self.is_unreadable
+    }
+}
+
+/// Reads bytes that are unpacked; an error means that no more is read.
+fn read_plain(api: Api, form: &mut Form, facts: &mut ReplyFacts, plain: &[u8]) -> Result<(), ()> {
+    match form {
+        Form::Json(body) if body.len() + plain.len() > JSON_BYTES_MAX => Err(()),
+        Form::Json(body) => {
+            body.extend_from_slice(plain);
+            Ok(())
+        }
+        Form::Events(reader) => {
+            for event in reader.feed(plain).map_err(|_| ())? {
+                if event.data == "[DONE]" {
+                    facts.is_complete = true;
+                    continue;
+                }
+                let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+                    facts.said_bytes += event.data.len() as u64;
+                    continue;
+                };
+                match api {
+                    Api::Anthropic => anthropic::event(&value, facts),
+                    Api::OpenAiChat => openai_chat::event(&value, facts),
+                    Api::OpenAiResponses => openai_responses::event(&value, facts),
+                    Api::Gemini => gemini::event(&value, facts),
+                }
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The ledger's journal: every settled model call of a workspace, kept over restarts.
+//!
+//! A record is written before its caller hears the end of the reply, so the end of the process loses none; the disk is synced
+//! in groups, so a power cut loses at most the last moment.
+
+use crate::driver::DriverError;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use tripwire_core::ledger::LedgerRecord;
+use tripwire_core::record::canonical;
+use tripwire_journal::storage::disk::Disk;
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+
+/// Records that are read at once.
+const PAGE: usize = 1_024;
+
+/// The ledger's journal, open.
+#[derive(Debug)]
+pub struct LedgerBook {
+    journal: Journal<Disk>,
+}
+
+/// A record and when it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerLine {
+    /// Its number.
+    pub index: u64,
+    /// When.
+    pub at: WallClock,
+    /// What.
+    pub record: LedgerRecord,
+}
+
+impl LedgerBook {
+    /// Opens the ledger of a workspace; it is made if there is none.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be written.
+    pub fn open(layout: &Layout) -> Result<Self, DriverError> {
+        let paths = SessionPaths::of_ledger(layout.folder());
+        Ok(Self { journal: Journal::open(Disk, paths, Options::default())? })
+    }
+
+    /// Opens the ledger of a workspace that has one; looking makes nothing.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn look(layout: &Layout) -> Result<Option<Self>, DriverError> {
+        let paths = SessionPaths::of_ledger(layout.folder());
+        match Journal::open_existing(Disk, paths, Options::default()) {
+            Ok(journal) => Ok(Some(Self { journal })),
+            Err(tripwire_journal::JournalError::NoSession(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes records; they outlive this process from now on.
+    ///
+    /// # Errors
+    /// When they could not be written for certain.
+    pub fn append(&mut self, records: &[LedgerRecord], now: WallClock) -> Result<(), DriverError> {
+        let mut bodies = Vec::with_capacity(records.len());
+        for record in records {
+            bodies.push(canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(record) })?);
+        }
+        let entry = |body: &'_ str| Entry {
+            body: Cow::Owned(body.to_owned()),
+            durations_ms: BTreeMap::new(),
+            wall_ms: now.epoch_ms(),
+        };
+        let entries = bodies.iter().map(|body| entry(body)).collect();
+        match self.journal.append(&Batch { entries, durability: Durability::Grouped, after: None })? {
+            Append::Ack(_) => Ok(()),
+            Append::Fenced(_) => Err(DriverError::Fenced),
+            Append::Unknown(error) => Err(DriverError::Unknown(error)),
+        }
+    }
+
+    /// Makes everything so far durable.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync(&mut self) -> Result<(), DriverError> {
+        Ok(self.journal.turn()?.sync()?)
+    }
+
+    /// Shows every record, oldest first.
+    ///
+    /// # Errors
+    /// When the journal is damaged, or a record is of another form.
+    pub fn each(&self, mut show: impl FnMut(LedgerLine)) -> Result<(), DriverError> {
+        let mut place = self.journal.beginning();
+        loop {
+            let page = self.journal.read(place, PAGE)?;
+            if page.records.is_empty() {
+                return Ok(());
+            }
+            place = page.next;
+            for record in page.records {
+                let body: LedgerBody<'_> = serde_json::from_str(&record.body)
+                    .map_err(|error| DriverError::Record { index: record.index, problem: error.to_string() })?;
+                let at = WallClock::from_epoch_ms(record.times.wall_ms);
+                show(LedgerLine { index: record.index, at, record: body.ledger.into_owned() });
+            }
+        }
+    }
+}
+
+/// The body of a record.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LedgerBody<'a> {
+    ledger: Cow<'a, LedgerRecord>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tripwire_core::label::Label;
+    use tripwire_testing::TestDir;
+
+    #[test]
+    fn gate_8_what_is_in_the_ledger_is_read_back_by_the_next_process_and_looking_makes_nothing() {
+        let dir = TestDir::new();
+        let layout = Layout::at(&dir.path().join(".geometry"));
+        assert!(LedgerBook::look(&layout).unwrap().is_none());
+        assert!(!layout.folder().exists());
+        let note = |text| LedgerRecord::Noted { kind: Label::cut("reload"), text: Label::cut(text) };
+        let mut book = LedgerBook::open(&layout).unwrap();
+        book.append(&[note("one"), note("two")], WallClock::from_epoch_ms(5)).unwrap();
+        drop(book);
+        let mut book = LedgerBook::open(&layout).unwrap();
+        book.append(&[note("three")], WallClock::from_epoch_ms(6)).unwrap();
+        book.sync().unwrap();
+        let mut found = Vec::new();
+        LedgerBook::look(&layout).unwrap().unwrap().each(|line| found.push(line)).unwrap();
+        assert_eq!(
+            found.iter().map(|line| line.record.clone()).collect::<Vec<_>>(),
+            [note("one"), note("two"), note("three")]
+        );
+        assert_eq!(found.last().map(|line| (line.index, line.at.epoch_ms())), Some((2, 6)));
+    }
+}
