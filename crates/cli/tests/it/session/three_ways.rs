@@ -46,6 +46,18 @@ const VERBS: &[Verb] = &[
         (&["agent", "--objective", "x", "--engine", "nonsense"], &[2]),
     ),
     Verb(
+        "gateway",
+        (&["gateway", "usage"], &[0]),
+        (&["gateway", "--listen", "0.0.0.0:0"], &[11]),
+        (&["gateway", "--listen", "127.0.0.1:0", "--config", "broken.yaml"], &[2]),
+    ),
+    Verb(
+        "cost",
+        (&["cost", "--prices"], &[0]),
+        (&["cost", "--explain", "9"], &[2]),
+        (&["cost", "--explain", "x"], &[2]),
+    ),
+    Verb(
         "stop",
         (&["stop"], &[0]),
         (&["stop", "--session", "auto-2020-01-01-000000"], &[2, 9]),
