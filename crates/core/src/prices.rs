@@ -45,7 +45,7 @@ pub fn window(model: &str) -> Option<Tokens> {
     find(model).and_then(|row| row.window).map(Tokens::new)
 }
 
-/// The most tokens that one reply of the model can have: what its page says, else its window, else the largest known one.
+/// The most tokens that one reply of the model can have: what the table holds, else its window, else the largest known one.
 #[must_use]
 pub fn output_max(model: &str) -> Tokens {
     let row = find(model);

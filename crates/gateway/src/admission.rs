@@ -4,7 +4,8 @@ use crate::wire::{InputBound, RequestFacts};
 use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::units::{MicroUsd, Tokens};
 
-/// What one call of a provider's own tool costs at most: the highest listed price of a search.
+/// What one call of a provider's own tool is reserved and booked with: high for a search, and not checked against the providers'
+/// pages.
 pub(crate) const SERVER_CALL_PRICE: MicroUsd = MicroUsd::new(35_000);
 
 /// Tokens that a provider puts in beside the request's own text, such as its instructions for tools.

@@ -12,7 +12,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// The tokens it can hold, where its page says so.
     pub(super) window: Option<u64>,
-    /// The most tokens that one reply can have, where its page says so.
+    /// The most tokens that one reply can have, where we believe to know it. Not checked against the pages named above: it is only
+    /// used where a request sets no limit, and is then written into the request, so that a wrong figure cannot cost more.
     pub(super) output_max: Option<u64>,
     /// The usual prices.
     pub(super) rates: Rates,

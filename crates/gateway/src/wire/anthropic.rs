@@ -11,9 +11,9 @@ use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 
-/// Fast mode costs six times the list price.
+/// Fast mode costs six times the list price; not checked against the provider's page.
 const FAST_PER_MILLE: u64 = 6_000;
-/// Inference in one country costs a tenth more.
+/// Inference in one country costs a tenth more; not checked against the provider's page.
 const REGION_PER_MILLE: u64 = 1_100;
 
 pub(super) fn path(method: &str, path: &str) -> PathKind {

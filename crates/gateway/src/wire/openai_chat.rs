@@ -10,7 +10,7 @@ use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 
-/// The priority tier costs twice the list price and a little more with some models.
+/// The priority tier costs about twice the list price; rounded up, and not checked against the provider's page.
 const PRIORITY_PER_MILLE: u64 = 2_500;
 
 pub(super) fn path(method: &str, path: &str) -> PathKind {
