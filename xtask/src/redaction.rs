@@ -91,9 +91,9 @@ fn redact(trace: &mut Value, redactor: &Redactor) -> bool {
     for event in events {
         for field in ["args", "output", "text"] {
             let Some(value) = event.get_mut(field) else { continue };
-            let clean = match &*value {
-                Value::String(text) => Value::String(redactor.redact(text).into_owned()),
-                other => serde_json::from_str(&redactor.redact_json(&other.to_string())).unwrap_or_default(),
+            let clean = match value.as_str() {
+                Some(text) => Value::String(redactor.redact(text).into_owned()),
+                None => serde_json::from_str(&redactor.redact_json(&value.to_string())).unwrap_or_default(),
             };
             redacted |= clean != *value;
             *value = clean;

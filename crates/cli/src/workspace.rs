@@ -11,6 +11,7 @@ use tripwire_session::driver::{DriverError, Signing, views};
 use tripwire_session::redaction::of_workspace;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::known::KnownWorkspaces;
+use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Places, StatePlace, Workspace, exclude};
 
@@ -129,7 +130,9 @@ pub(crate) fn redactor(workspace: &Workspace) -> Result<Redactor, Problem> {
             redactor
         }),
     };
-    Ok(redactor.map_err(DriverError::from)?)
+    let mut redactor = redactor.map_err(DriverError::from)?;
+    redactor.allow(policy_file::load_for(workspace.layout())?.policy.secrets.allow.list().clone());
+    Ok(redactor)
 }
 
 /// The secrets in the environment, by the names of their variables.

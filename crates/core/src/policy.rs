@@ -16,7 +16,7 @@ pub use left_out::command_of;
 pub use list::{List, NarrowList};
 pub use minute_bounds::MinuteBounds;
 pub use setting::{
-    Choice, Limit, OnGuardFailure, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
+    Choice, Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
 };
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify, Policy, Review,

@@ -5,6 +5,7 @@ use crate::body::ReplyBody;
 use crate::config::{Key, Provider};
 use crate::limits::PAUSE_WAIT;
 use crate::open_call::{OpenCall, Stage};
+use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on};
@@ -58,6 +59,7 @@ pub(crate) async fn model_call(
         let reason = format!("the key `{}` may not ask the model `{}`", call.caller.account.name, facts.model);
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "add it to `models` in the configuration"));
     }
+    keep_secrets(shared, &call)?;
     wait_while_paused(shared).await?;
     let (mut open, body, filter) = reserve(shared, &call, facts)?;
     let mut parts = call.parts.clone();
@@ -90,6 +92,23 @@ pub(crate) async fn model_call(
         }
     }
     Err(RefusedRequest::new(RefusalKind::BadGateway, "no provider answered", "try again"))
+}
+
+/// Notes or refuses a request that carries a secret of the workspace.
+fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall<'_>) -> Result<(), RefusedRequest> {
+    match shared.outbound.look(&call.caller.account, &call.body) {
+        OutboundAnswer::Pass => Ok(()),
+        OutboundAnswer::Note(reason) => {
+            shared.books().note("SECRET_OUT", &reason);
+            shared.say(&reason);
+            Ok(())
+        }
+        OutboundAnswer::Hold(reason) => {
+            shared.books().note("SECRET_OUT", &reason);
+            let hint = "take it out of the conversation, or let it pass with `secrets.outbound: note` in the manifest";
+            Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint))
+        }
+    }
 }
 
 fn announce(shared: &Arc<Shared>, provider: &Provider, why: &str) {

@@ -11,6 +11,7 @@ pub mod config;
 mod limits;
 mod metrics;
 mod open_call;
+mod outbound;
 mod pump;
 mod refusal;
 mod request;
@@ -22,5 +23,6 @@ mod upstream;
 pub mod usage;
 pub mod wire;
 
+pub use outbound::Outbound;
 pub use server::{GatewayError, ServeOptions, serve};
 pub use shared::Talk;

@@ -4,6 +4,7 @@ use crate::body::ReplyBody;
 use crate::books::{Books, RELOAD};
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
+use crate::outbound::Outbound;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
@@ -25,6 +26,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_core::policy::OnOutbound;
+use tripwire_secrets::Redactor;
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::geometry::layout::Layout;
 
@@ -38,6 +41,8 @@ pub struct ServeOptions {
     pub layout: Layout,
     /// The value of a variable of the environment.
     pub env: fn(&str) -> Option<String>,
+    /// The workspace's secrets, and what becomes of a request that carries one.
+    pub outbound: Outbound,
     /// Who hears what a person should know.
     pub talk: Talk,
 }
@@ -139,6 +144,7 @@ async fn run(
     let address = listener.local_addr().map_err(cannot)?;
     let (orders, standing) = watch::channel(look(&options.layout));
     let talk = std::mem::replace(&mut options.talk, Box::new(|_| ()));
+    let outbound = std::mem::replace(&mut options.outbound, Outbound::new(OnOutbound::Note, Redactor::default()));
     let shared = Arc::new(Shared {
         config: RwLock::new(Arc::new(config)),
         upstreams: Upstreams::new(ProxySettings::from_env(&options.env)),
@@ -148,6 +154,7 @@ async fn run(
         connections_max: connections_max(),
         bind,
         segment: None,
+        outbound,
         ledger: Mutex::new(books),
         talk,
     });

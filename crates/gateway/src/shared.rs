@@ -2,6 +2,7 @@
 
 use crate::books::Books;
 use crate::config::Config;
+use crate::outbound::Outbound;
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) bind: Bind,
     /// The first segment of every path, where one run has the gateway for itself.
     pub(crate) segment: Option<String>,
+    /// What must not be told to a provider.
+    pub(crate) outbound: Outbound,
     /// The ledger; see [`Self::books`].
     pub(crate) ledger: Mutex<Books>,
     /// Who hears what a person should know.

@@ -56,6 +56,13 @@ impl Redactor {
         in_order(found)
     }
 
+    /// Whether a text holds one of the values that are looked for, in any spelling.
+    #[must_use]
+    pub fn carries_known(&self, text: &str) -> bool {
+        let spans = self.known.spans(text).into_iter();
+        spans.filter_map(|span| text.get(span.range)).any(|value| !self.is_harmless(value))
+    }
+
     fn is_harmless(&self, value: &str) -> bool {
         EXAMPLES.contains(&value) || self.allowed.matches(value)
     }

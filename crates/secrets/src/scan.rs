@@ -24,7 +24,7 @@ pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
                 }
             }
         } else {
-            at_sign(text, at, byte, bytes.get(run) == Some(&b'-'))
+            at_sign(text, at, byte, run)
         };
         if !IS_OF_WORD[usize::from(byte)] && !matches!(byte, b'-' | b'.') {
             run = at.saturating_add(1);
@@ -48,8 +48,9 @@ fn at_word(text: &str, at: usize, byte: u8) -> Option<SecretSpan> {
     key.or_else(|| structured::at(text, at, byte))
 }
 
-/// What begins at a sign.
-fn at_sign(text: &str, at: usize, byte: u8, is_option: bool) -> Option<SecretSpan> {
+/// What begins at a sign; `run` is where the option or name before it began.
+fn at_sign(text: &str, at: usize, byte: u8, run: usize) -> Option<SecretSpan> {
+    let is_option = text.as_bytes().get(run) == Some(&b'-');
     let key = key_at(text.as_bytes(), at, WordPlace::Begin).or_else(|| structured::at(text, at, byte));
     key.or_else(|| if byte != b' ' || is_option { assignment::at(text, at, byte) } else { None })
 }

@@ -77,7 +77,11 @@ const WALLS: [Wall; 20] = [
         Foreign::Network,
     ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),
-    wall("crates/gateway", &["core", "fs", "observe", "session", "shell", "workspace"], Foreign::Asynchronous),
+    wall(
+        "crates/gateway",
+        &["core", "fs", "observe", "secrets", "session", "shell", "workspace"],
+        Foreign::Asynchronous,
+    ),
     wall(
         "crates/agent",
         &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "workspace"],

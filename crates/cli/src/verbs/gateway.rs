@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::table::{Column, Table};
 use crate::print::{self, Form, Out, money};
-use crate::workspace::Where;
+use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::borrow::Cow;
@@ -15,7 +15,8 @@ use tripwire_core::explain::Explain;
 use tripwire_core::record::chain::Digest;
 use tripwire_gateway::config::parse_budget;
 use tripwire_gateway::usage::{self, UsageReport};
-use tripwire_gateway::{ServeOptions, secret, serve};
+use tripwire_gateway::{Outbound, ServeOptions, secret, serve};
+use tripwire_workspace::policy_file;
 
 /// Proxy model APIs: count, price, bound and cut every model call.
 ///
@@ -123,11 +124,13 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<Exit, Problem> {
 
 fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
+    let policy = policy_file::load_for(workspace.layout())?.policy;
     let options = ServeOptions {
         listen: args.listen,
         config: args.config.clone(),
         layout: workspace.layout().clone(),
         env: |name| std::env::var(name).ok(),
+        outbound: Outbound::new(policy.secrets.outbound, workspace::redactor(&workspace)?),
         talk: Box::new(print::say),
     };
     let mut told = Ok(());

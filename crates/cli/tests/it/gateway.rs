@@ -3,5 +3,6 @@
 mod control;
 mod hostile;
 mod money;
+mod outbound;
 mod support;
 mod verbs;

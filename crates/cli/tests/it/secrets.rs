@@ -254,3 +254,14 @@ fn secret_1_the_policy_lets_harmless_values_pass_and_refuses_a_pattern_for_every
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("secrets.allow"), "{refused:?}");
 }
+
+#[test]
+fn secret_2_no_scenario_holds_what_is_taken_for_a_secret_so_all_are_decided_alike() {
+    let redactor = tripwire_secrets::Redactor::default();
+    let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios"));
+    assert!(files.len() > 100, "{}", files.len());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(redactor.redact_json(&text), text, "{}", file.display());
+    }
+}

@@ -266,6 +266,22 @@ impl Choice for OnPublish {
 }
 choice_setting!(OnPublish);
 
+/// What becomes of a model request that carries one of the workspace's own secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnOutbound {
+    /// It passes and is written down.
+    #[default]
+    Note,
+    /// It is refused.
+    Hold,
+}
+
+impl Choice for OnOutbound {
+    const EXPECTED: &'static str = "`note` or `hold`";
+    const NAMES: &'static [(Self, &'static str)] = &[(Self::Note, "note"), (Self::Hold, "hold")];
+}
+choice_setting!(OnOutbound);
+
 /// What a tool that failed means for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnToolError {

@@ -3,7 +3,7 @@
 use super::by_profile::ByProfile;
 use super::list::{List, NarrowList};
 use super::setting::{
-    Limit, OnGuardFailure, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
+    Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
 };
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
@@ -147,6 +147,8 @@ settings! {
     Secrets secrets {
         /// Values that are no secrets although they look like one; `*` stands for any text.
         allow: NarrowList = NarrowList::empty(), "SPEC §14";
+        /// What the gateway does with a model request that carries a secret of the workspace: `note` or `hold` it.
+        outbound: OnOutbound = OnOutbound::Note, "SPEC §14";
     }
     /// Caps that end an iteration or a session.
     Limits limits {

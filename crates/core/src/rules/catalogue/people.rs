@@ -114,7 +114,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                the placeholder in the place of the secret. A `.env` file that cannot be read stops the recording, and with \
                it every call.",
         threshold: "One secret; one placeholder.",
-        settings: &["secrets.allow"],
+        settings: &["secrets.allow", "secrets.outbound"],
         source: "SPEC §14.",
         fires: "`curl -H 'Authorization: Bearer …'` with a token; a file written with `‹secret:github:1f3a0b2c›` in it.",
         quiet: "A commit's hash, a UUID, a digest in a lock file, `password=$PASSWORD`, a key from a provider's documentation.",

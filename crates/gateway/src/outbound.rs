@@ -1,0 +1,49 @@
+//! Requests that carry a secret of the workspace out to a provider (`secrets.outbound`).
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use tripwire_core::ledger::AccountId;
+use tripwire_core::policy::OnOutbound;
+use tripwire_secrets::Redactor;
+
+/// What is looked for in requests, and what is done about it.
+#[derive(Debug)]
+pub struct Outbound {
+    on: OnOutbound,
+    redactor: Redactor,
+    /// Who was noted already: a conversation carries the same secret in every request.
+    noted: Mutex<BTreeSet<String>>,
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OutboundAnswer {
+    /// It carries nothing, or that was said already.
+    Pass,
+    /// It passes, and this is written down.
+    Note(String),
+    /// It is refused, for this reason.
+    Hold(String),
+}
+
+impl Outbound {
+    /// Looks for the values that this redactor knows.
+    #[must_use]
+    pub const fn new(on: OnOutbound, redactor: Redactor) -> Self {
+        Self { on, redactor, noted: Mutex::new(BTreeSet::new()) }
+    }
+
+    /// Looks at the body of a request.
+    pub(crate) fn look(&self, account: &AccountId, body: &[u8]) -> OutboundAnswer {
+        if !self.redactor.carries_known(&String::from_utf8_lossy(body)) {
+            return OutboundAnswer::Pass;
+        }
+        let reason = format!("the request of `{account}` carries a secret of this workspace [SECRET-1]");
+        let is_new = || self.noted.lock().unwrap_or_else(PoisonError::into_inner).insert(account.to_string());
+        match self.on {
+            OnOutbound::Hold => OutboundAnswer::Hold(reason),
+            OnOutbound::Note if is_new() => OutboundAnswer::Note(reason),
+            OnOutbound::Note => OutboundAnswer::Pass,
+        }
+    }
+}
