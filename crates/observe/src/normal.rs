@@ -198,7 +198,9 @@ impl Normal<'_> {
         let letters = tail.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let (mine, rest) = tail.split_at_checked(letters).unwrap_or((tail, &[]));
         let inside = self.out.last().is_some_and(|byte| is_word(*byte));
-        let ends = rest.first().is_none_or(|byte| !is_word(*byte));
+        // A marker right behind it is what became of its own digits.
+        let ends =
+            rest.first().is_none_or(|byte| !is_word(*byte)) && !MARKERS.iter().any(|marker| rest.starts_with(marker));
         if self.volatility == Volatility::Output && ends && (inside || letters >= random::RANDOM_BYTES_MIN) {
             let before =
                 self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -284,6 +286,9 @@ impl Normal<'_> {
         !self.asked.is_empty() && core::str::from_utf8(word).is_ok_and(|word| self.asked.contains(word))
     }
 }
+
+/// What volatile parts are replaced by.
+const MARKERS: [&[u8]; 8] = [b"<addr>", b"<dur>", b"<id>", b"<pid>", b"<port>", b"<rate>", b"<time>", b"<tmp>"];
 
 /// Letters before a digit that are looked back on; no generated id is longer.
 const WORD_BYTES_MAX: usize = 128;

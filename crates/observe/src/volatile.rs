@@ -127,10 +127,20 @@ fn date(text: &[u8]) -> Option<usize> {
     shape(text, b"0000-00-00").or_else(|| shape(text, b"0000/00/00"))
 }
 
-/// `12:30:59`, with or without a fraction.
+/// `12:30:59`, with or without a fraction. Digits that go on with letters are none: they are the beginning of something else.
 fn clock(text: &[u8]) -> Option<usize> {
     let length = shape(text, b"00:00:00").or_else(|| shape(text, b"0:00:00"))?;
-    Some(length.saturating_add(fraction(text.get(length..)?)))
+    let whole = length.saturating_add(fraction(text.get(length..)?));
+    if ends_part(text, whole) || is_zoned(text.get(whole..)?) {
+        return Some(whole);
+    }
+    ends_part(text, length).then_some(length)
+}
+
+/// Whether a time goes on with its zone.
+fn is_zoned(text: &[u8]) -> bool {
+    let zone = zone(text);
+    zone > 0 && ends_part(text, zone)
 }
 
 /// A date and a time of day, joined by `T` or a space; or the compact form `20260131T123059Z`; or as in names of files,
@@ -160,7 +170,11 @@ fn file_clock(text: &[u8]) -> Option<usize> {
         Some((b'_' | b'.' | b'-', places)) if matches!(digits(places), 3 | 6) => digits(places).saturating_add(1),
         Some(_) | None => 0,
     };
-    Some(length.saturating_add(places))
+    let whole = length.saturating_add(places);
+    if ends_part(text, whole) || is_zoned(text.get(whole..)?) {
+        return Some(whole);
+    }
+    ends_part(text, length).then_some(length)
 }
 
 /// Whether a number begins with a year of this time.
@@ -183,8 +197,9 @@ fn zone(text: &[u8]) -> usize {
 fn epoch(text: &[u8]) -> Option<usize> {
     let recent = text.first() == Some(&b'1') && text.get(1).is_some_and(|byte| matches!(byte, b'5'..=b'9'));
     let length = digits(text);
-    (recent && matches!(length, 10 | 13 | 16 | 19))
-        .then(|| length.saturating_add(if length == 10 { fraction(text.get(length..).unwrap_or_default()) } else { 0 }))
+    let places = if length == 10 { fraction(text.get(length..)?) } else { 0 };
+    let whole = length.saturating_add(places);
+    (recent && matches!(length, 10 | 13 | 16 | 19)).then_some(if ends_part(text, whole) { whole } else { length })
 }
 
 /// `8-4-4-4-12` hex digits that start with a digit.

@@ -32,6 +32,17 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_time_before_an_id_is_a_time_at_once() {
+    let id = "000aaa0a-aa0a-a00a-a0aa-00aaa000000a";
+    for time in ["12:30:59", "1700000000", "2026-01-31T12:30:59", "2026-01-31T12_30_59"] {
+        let once = normalise(&format!("{time}.{id}"), Volatility::Output);
+        assert_eq!(once, "<time>.<id>", "{time}");
+        assert_eq!(normalise(&once, Volatility::Output), once);
+    }
+    assert_eq!(normalise("at 12:30:59.123, 12:30:59", Volatility::Output), "at <time>, <time>");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
