@@ -7,7 +7,6 @@ pub mod cassette;
 pub mod chains;
 pub mod open;
 pub mod scripted;
-pub mod secret;
 pub mod sensitive;
 pub mod unavailable;
 pub mod worker;

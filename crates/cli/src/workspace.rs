@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use tripwire_clients::{Client, Homes};
 use tripwire_journal::keys::KeyHome;
 use tripwire_secrets::{KnownSecret, Redactor};
-use tripwire_session::driver::{DriverError, Signing, views};
-use tripwire_session::redaction::of_workspace;
+use tripwire_session::driver::{Signing, views, workspace_redactor};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::policy_file;
@@ -122,17 +121,8 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 
 /// What keeps secrets out of what is stored beside this workspace's sessions.
 pub(crate) fn redactor(workspace: &Workspace) -> Result<Redactor, Problem> {
-    let redactor = match signing(workspace) {
-        Some(signing) => signing.redactor(),
-        None => of_workspace(workspace.root()).map(|known| {
-            let mut redactor = Redactor::default();
-            secrets().iter().chain(&known).for_each(|secret| redactor.know(secret));
-            redactor
-        }),
-    };
-    let mut redactor = redactor.map_err(DriverError::from)?;
-    redactor.allow(policy_file::load_for(workspace.layout())?.policy.secrets.allow.list().clone());
-    Ok(redactor)
+    let policy = policy_file::load_for(workspace.layout())?.policy;
+    Ok(workspace_redactor(workspace.layout(), signing(workspace).as_ref(), &policy)?)
 }
 
 /// The secrets in the environment, by the names of their variables.

@@ -1,6 +1,5 @@
 //! The configuration: providers, keys, teams, organisations, as TOML; a mistake is named with line and column.
 
-use crate::secret::Secret;
 use crate::wire::Family;
 use hyper::Uri;
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use tripwire_core::explain::Explain;
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
+use tripwire_secrets::Secret;
 use tripwire_shell::glob::Glob;
 
 /// The largest configuration that is read.
@@ -231,7 +231,7 @@ fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Provider> {
             name: family.as_str().to_owned(),
             family,
             base: base.parse().ok()?,
-            key: env(key).and_then(|key| Secret::new(&key)),
+            key: env(key).and_then(|key| Secret::new(&key)).filter(Secret::is_sendable),
             fallback: Vec::new(),
             unpriced: Unpriced::Refuse,
             ca_file: None,
@@ -318,14 +318,15 @@ impl Reader<'_> {
                 return Err(self.wrong(file.span(), "give `key_env` or `key_file`, not both".to_owned()));
             }
             (Some(name), None) => {
-                let value = (self.env)(name.get_ref()).and_then(|value| Secret::new(&value));
+                let value =
+                    (self.env)(name.get_ref()).and_then(|value| Secret::new(&value)).filter(Secret::is_sendable);
                 let what = || format!("the variable `{}` is not set", name.get_ref());
                 Some(value.ok_or_else(|| self.wrong(name.span(), what()))?)
             }
             (None, Some(file)) => {
                 let bytes = tripwire_fs::file::read_bounded(file.get_ref(), 64 << 10)
                     .map_err(|error| self.wrong(file.span(), error.to_string()))?;
-                let secret = Secret::new(&String::from_utf8_lossy(&bytes));
+                let secret = Secret::new(&String::from_utf8_lossy(&bytes)).filter(Secret::is_sendable);
                 Some(secret.ok_or_else(|| self.wrong(file.span(), "the file is empty".to_owned()))?)
             }
             (None, None) => None,

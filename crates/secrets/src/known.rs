@@ -27,7 +27,13 @@ impl KnownSecret {
     /// A variable and its value, if that is a secret by its name.
     #[must_use]
     pub fn of_variable(name: &str, value: &str) -> Option<Self> {
-        let is_secret = is_secret_name(name) && value.len() >= VALUE_BYTES_MIN && !is_harmless(value);
+        let is_named = match strength(name) {
+            // A passphrase has blanks.
+            Some(NameStrength::Strong) => true,
+            Some(NameStrength::Weak) => !value.contains(char::is_whitespace),
+            None => false,
+        };
+        let is_secret = is_named && value.len() >= VALUE_BYTES_MIN && !is_harmless(value);
         is_secret.then(|| Self { name: name.to_string(), value: value.to_string() })
     }
 }
@@ -35,10 +41,7 @@ impl KnownSecret {
 /// Values that a variable of such a name may have without being a secret: paths, switches, numbers.
 fn is_harmless(value: &str) -> bool {
     let is_path = value.starts_with(['/', '.', '~']) && !is_random(value.as_bytes());
-    is_path
-        || is_stand_in(value)
-        || value.contains(char::is_whitespace)
-        || value.bytes().all(|byte| byte.is_ascii_digit())
+    is_path || is_stand_in(value) || value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The secrets in the text of a `.env` file: by their names, and what looks random.
@@ -59,7 +62,8 @@ pub fn of_env_file(text: &str) -> Vec<KnownSecret> {
             });
         let by_name = KnownSecret::of_variable(name.trim(), value);
         let by_look = || {
-            let is_secret = value.len() >= 16 && is_random(value.as_bytes()) && !is_harmless(value);
+            let is_word = value.len() >= 16 && !value.contains(char::is_whitespace);
+            let is_secret = is_word && is_random(value.as_bytes()) && !is_harmless(value);
             is_secret.then(|| KnownSecret { name: name.trim().to_string(), value: value.to_string() })
         };
         found.extend(by_name.or_else(by_look));

@@ -130,8 +130,8 @@ impl Driver<Disk> {
         let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
         // Nothing is made where nothing could be recorded.
-        let root = signing.as_ref().map(Signing::workspace).or(layout.workspace());
-        root.map(redaction::of_workspace).transpose()?;
+        let redactor = workspace_redactor(layout, signing.as_ref(), chain.policy())?;
+        redaction::check_policy(chain.policy(), &redactor)?;
         hook_script::write(layout, manifest.thresholds())?;
         let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
         let session = session::claim_unless(layout, now, was_given)?;
@@ -177,7 +177,7 @@ impl Driver<Disk> {
     }
 
     fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
-        let redaction = Redaction::new(sources(layout, &session, state.chain.policy()));
+        let redaction = Redaction::new(sources(layout, session.as_str(), None, state.chain.policy()));
         Self {
             journal,
             layout: layout.clone(),
@@ -194,14 +194,30 @@ impl Driver<Disk> {
     }
 }
 
-/// Where the secrets of a session are known from, without the person's side.
-fn sources(layout: &Layout, session: &SessionId, policy: &Policy) -> SecretSources {
-    SecretSources {
+/// The redactor for what is stored beside the sessions of a workspace.
+///
+/// # Errors
+/// When the workspace's own secrets cannot be read: then nothing may be stored.
+pub fn workspace_redactor(
+    layout: &Layout,
+    signing: Option<&Signing>,
+    policy: &Policy,
+) -> Result<Redactor, DriverError> {
+    Ok(sources(layout, "", signing, policy).redactor()?)
+}
+
+/// Where the secrets of a session are known from.
+fn sources(layout: &Layout, session: &str, signing: Option<&Signing>, policy: &Policy) -> SecretSources {
+    let mut sources = SecretSources {
         root: layout.workspace().map(Path::to_owned),
-        session: session.as_str().to_owned(),
+        session: session.to_owned(),
         allowed: policy.secrets.allow.list().clone(),
         ..SecretSources::default()
+    };
+    if let Some(signing) = signing {
+        signing.tell(&mut sources);
     }
+    sources
 }
 
 /// Whose time the inputs of a turn have.
@@ -217,11 +233,7 @@ impl<S: Storage> Driver<S> {
     /// Has checkpoints signed from now on; without this the journal is chained and not signed.
     #[must_use]
     pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
-        let mut sources = sources(&self.layout, &self.session, self.policy());
-        if let Some(signing) = &signing {
-            signing.tell(&mut sources);
-        }
-        self.redaction = Redaction::new(sources);
+        self.redaction = Redaction::new(sources(&self.layout, self.session.as_str(), signing.as_ref(), self.policy()));
         self.signing = signing;
         self
     }

@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tripwire_core::explain::Explain;
-use tripwire_core::policy::List;
+use tripwire_core::policy::{List, Policy, SettingRow};
 use tripwire_fs::bounded;
 use tripwire_journal::keys::KeyHome;
 use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, Vault, is_env_file, of_env_file};
@@ -28,6 +28,12 @@ pub enum RedactionError {
         /// Why.
         why: String,
     },
+    /// The policy, which every session records, holds a secret.
+    #[error("the setting `{setting}` holds a secret, and every session records its settings [SECRET-1]")]
+    Policy {
+        /// The setting.
+        setting: &'static str,
+    },
     /// A placeholder does not fit where a secret was.
     #[error("a record has no form without its secrets: {0}")]
     Form(#[from] serde_json::Error),
@@ -44,6 +50,11 @@ impl Explain for RedactionError {
                 path.display()
             )
             .into(),
+            Self::Policy { .. } => {
+                "name a variable of the environment there, such as `$NAME`, or a script that reads the secret; what is none \
+                 is listed in `secrets.allow`"
+                    .into()
+            }
             Self::Form(_) => "this is a defect of tripwire; please report it".into(),
             Self::Key(_) => "make `/dev/urandom` readable".into(),
         }
@@ -77,6 +88,8 @@ pub(crate) struct Redaction {
 struct Built {
     redactor: Redactor,
     marks: Vec<EnvMark>,
+    /// The secrets of the `.env` files.
+    files: Vec<KnownSecret>,
 }
 
 /// How a `.env` file was found: another mark is another file.
@@ -101,12 +114,19 @@ impl Redaction {
         Ok(&self.built.get_or_init(|| built).redactor)
     }
 
-    /// Makes it again where the `.env` files are other ones by now.
+    /// Makes it again where the `.env` files are other ones by now. What stood in them before stays a secret.
     pub(crate) fn refresh(&mut self) -> Result<(), RedactionError> {
         let marks = self.sources.marks();
-        if self.built.get().is_none_or(|built| built.marks != marks) {
-            self.built = OnceCell::from(self.sources.build(marks)?);
+        match self.built.get() {
+            Some(built) if built.marks == marks => return Ok(()),
+            Some(built) => {
+                let gone = built.files.iter().filter(|secret| !self.sources.environment.contains(secret)).cloned();
+                let gone: Vec<KnownSecret> = gone.collect();
+                self.sources.environment.extend(gone);
+            }
+            None => {}
         }
+        self.built = OnceCell::from(self.sources.build(marks)?);
         Ok(())
     }
 
@@ -121,8 +141,7 @@ impl Redaction {
     pub(crate) fn recall(&mut self) -> Result<(), RedactionError> {
         self.redactor()?;
         let Some(built) = self.built.get() else { return Ok(()) };
-        let files = self.sources.of_files(&built.marks)?;
-        for secret in self.sources.environment.iter().chain(&files) {
+        for secret in self.sources.environment.iter().chain(&built.files) {
             drop(built.redactor.redact_into(&secret.value, &mut self.vault));
         }
         Ok(())
@@ -141,20 +160,9 @@ impl SecretSources {
         let seed = kept.map_or_else(drawn, Ok)?;
         let mut redactor = Redactor::new(RedactionKey::new(seed).for_session(&self.session));
         redactor.allow(self.allowed.clone());
-        self.environment.iter().chain(&self.of_files(&marks)?).for_each(|secret| redactor.know(secret));
-        Ok(Built { redactor, marks })
-    }
-
-    fn of_files(&self, marks: &[EnvMark]) -> Result<Vec<KnownSecret>, RedactionError> {
-        let mut known = Vec::new();
-        for EnvMark { path, .. } in marks {
-            let read = File::open(path)
-                .map_err(|error| error.to_string())
-                .and_then(|file| bounded::read_whole(file, ENV_BYTES_MAX).map_err(|error| error.to_string()));
-            let bytes = read.map_err(|why| RedactionError::EnvFile { path: path.clone(), why })?;
-            known.extend(of_env_file(&String::from_utf8_lossy(&bytes)));
-        }
-        Ok(known)
+        let files = of_files(&marks)?;
+        self.environment.iter().chain(&files).for_each(|secret| redactor.know(secret));
+        Ok(Built { redactor, marks, files })
     }
 
     /// The `.env` files of the workspace's folder; a pipe or a device is none.
@@ -170,13 +178,26 @@ impl SecretSources {
     }
 }
 
-/// The secrets in the `.env` files of a workspace's folder.
-///
-/// # Errors
-/// When one of them cannot be read.
-pub fn of_workspace(root: &Path) -> Result<Vec<KnownSecret>, RedactionError> {
-    let sources = SecretSources { root: Some(root.to_owned()), ..SecretSources::default() };
-    sources.of_files(&sources.marks())
+/// The secrets in these files.
+fn of_files(marks: &[EnvMark]) -> Result<Vec<KnownSecret>, RedactionError> {
+    let mut known = Vec::new();
+    for EnvMark { path, .. } in marks {
+        let read = File::open(path)
+            .map_err(|error| error.to_string())
+            .and_then(|file| bounded::read_whole(file, ENV_BYTES_MAX).map_err(|error| error.to_string()));
+        let bytes = read.map_err(|why| RedactionError::EnvFile { path: path.clone(), why })?;
+        known.extend(of_env_file(&String::from_utf8_lossy(&bytes)));
+    }
+    Ok(known)
+}
+
+/// Refuses a policy that holds a secret: it is frozen in the first record as it is.
+pub(crate) fn check_policy(policy: &Policy, redactor: &Redactor) -> Result<(), RedactionError> {
+    let holds = |row: &SettingRow| !redactor.find(&row.value).is_empty();
+    match policy.rows().into_iter().find(holds) {
+        Some(row) => Err(RedactionError::Policy { setting: row.path }),
+        None => Ok(()),
+    }
 }
 
 /// The files of variables in a folder, by their names.

@@ -5,7 +5,6 @@ use super::http_call::{Head, HttpCall, Post};
 use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
 use super::opaque::OpaqueParts;
 use super::refusal::{Fault, Refusal, Target, excerpt};
-use super::secret::Secret;
 use super::{anthropic, gemini, openai_chat, openai_responses, retry};
 use crate::engines::engine::{Engine, Heard, Listener, Question, Turn};
 use crate::engines::error::EngineError;
@@ -18,6 +17,7 @@ use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 use tripwire_observe::sse::EventReader;
+use tripwire_secrets::Secret;
 
 /// The wire formats that we speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,13 @@
 use super::cassette::CassetteError;
 use super::http::{Address, Dialect, HttpEngine};
 use super::scripted::{EMBEDDED, Scripted};
-use super::secret::Secret;
 use crate::engines::engine::Engine;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::Path;
 use tripwire_core::explain::Explain;
 use tripwire_core::run::fallback::Seat;
+use tripwire_secrets::Secret;
 use ureq::http::Uri;
 
 /// The forms of a name, for messages and help.

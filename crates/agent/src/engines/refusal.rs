@@ -1,11 +1,11 @@
 //! Why there is no answer, before an engine puts its name to it; and what a provider's error means in our words.
 
 use super::limits::EXCERPT_CHARS_MAX;
-use super::secret::Secret;
 use crate::engines::error::EngineError;
 use serde_json::Value;
 use std::time::Duration;
 use tripwire_observe::sse::SseError;
+use tripwire_secrets::Secret;
 
 /// Why a call ended without a whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

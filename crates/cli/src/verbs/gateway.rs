@@ -15,7 +15,7 @@ use tripwire_core::explain::Explain;
 use tripwire_core::record::chain::Digest;
 use tripwire_gateway::config::parse_budget;
 use tripwire_gateway::usage::{self, UsageReport};
-use tripwire_gateway::{Outbound, ServeOptions, secret, serve};
+use tripwire_gateway::{Outbound, ServeOptions, serve, token};
 use tripwire_workspace::policy_file;
 
 /// Proxy model APIs: count, price, bound and cut every model call.
@@ -213,7 +213,7 @@ fn as_json(report: &UsageReport) -> serde_json::Value {
 }
 
 fn new_key(args: &NewKeyArgs) -> Result<Exit, Problem> {
-    let token = secret::new_token().map_err(NoTokenError)?;
+    let token = token::new_token().map_err(NoTokenError)?;
     let digest = Digest::of(token.as_bytes()).to_string();
     let mut block = format!("[[key]]\nname = \"{}\"\ntoken_sha256 = \"{digest}\"\n", args.name);
     if let Some(team) = &args.team {

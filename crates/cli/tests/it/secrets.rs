@@ -237,6 +237,45 @@ fn secret_1_an_env_file_that_cannot_be_read_stops_the_recording_and_the_call() {
 }
 
 #[test]
+fn secret_1_a_setting_with_a_secret_in_it_begins_no_session_and_one_that_names_a_variable_does() {
+    let manifest = |fixture: &HookFixture, command: &str| {
+        fs::write(fixture.geometry("MANIFEST.yaml"), format!("dirty_bits:\n  test_command: \"{command}\"\n")).unwrap();
+    };
+    let key = &keys()[30];
+    let refused = fixture("claude");
+    manifest(&refused, &format!("run-tests --token {key}"));
+    let output = refused.call("PreToolUse", &shell("ls"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(2) || said.contains("deny"), "{said}");
+    assert!(said.contains("`dirty_bits.test_command` holds a secret") && said.contains("$NAME"), "{said}");
+    let step = crate::hooks::fixture::run(refused.command(&["step", "-"]), b"{\"tool\":\"x\",\"timestamp\":1}\n");
+    assert_eq!(step.status.code(), Some(2), "{step:?}");
+    assert!(!refused.geometry("journal").exists(), "nothing was recorded");
+
+    let begun = fixture("claude");
+    manifest(&begun, "run-tests --token $CI_TOKEN");
+    begun.answer("PreToolUse", &shell("ls"));
+    assert!(begun.geometry("journal").exists());
+}
+
+#[test]
+fn secret_1_what_stood_in_an_env_file_stays_a_secret_after_the_file_changed() {
+    let fixture = AgentFixture::new();
+    let (old, new) = ("correct horse 11", "battery staple 22");
+    fs::write(fixture.work().join(".env"), format!("DB_PASSWORD=\"{old}\"\n")).unwrap();
+    let wait = agent_shell("touch waits; for i in $(seq 200); do [ -e go ] && exit; sleep 0.1; done");
+    let again = agent_shell(&format!("echo one {old} other {new}"));
+    let running = fixture.start(&[wait, again, finish(), finish(), finish()], &[]);
+    crate::agent::fixture::until("the call has begun", || fixture.work().join("waits").exists());
+    fs::write(fixture.work().join(".env"), format!("DB_PASSWORD=\"{new}\"\n")).unwrap();
+    fs::write(fixture.work().join("go"), "").unwrap();
+    let run = running.end();
+    assert!(fixture.transcript_text().contains("one \u{2039}secret:"), "{}", fixture.transcript_text());
+    let said = [run.stdout.as_bytes(), run.stderr.as_bytes()];
+    assert_clean(&[&fixture.geometry()], &said, &[old.to_owned(), new.to_owned()]);
+}
+
+#[test]
 fn secret_1_the_policy_lets_harmless_values_pass_and_refuses_a_pattern_for_everything() {
     let fixture = fixture("claude");
     let key = &keys()[30];

@@ -34,10 +34,10 @@ fn a_file_of_variables_is_known_by_its_name() {
 #[test]
 fn a_file_of_variables_gives_its_secrets() {
     let text = "# DB_PASSWORD=commented-out-1\nexport DB_PASSWORD='correct horse'\nAPI_KEY=correcthorse # ours\nHOST=example\n\
-        SESSION=\"q8Zt3LmX0pRb7Vny\"\nEMPTY=\nno line of it";
+        SESSION=\"q8Zt3LmX0pRb7Vny\"\nSORT_BY_PASS='two or three words'\nEMPTY=\nno line of it";
     let names: Vec<String> =
         of_env_file(text).into_iter().map(|secret| format!("{}={}", secret.name, secret.value)).collect();
-    assert_eq!(names, ["API_KEY=correcthorse", "SESSION=q8Zt3LmX0pRb7Vny"]);
+    assert_eq!(names, ["DB_PASSWORD=correct horse", "API_KEY=correcthorse", "SESSION=q8Zt3LmX0pRb7Vny"]);
 }
 
 #[test]

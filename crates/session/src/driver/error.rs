@@ -100,7 +100,10 @@ impl Explain for DriverError {
         match self {
             Self::Journal(error) => error.exit_class(),
             Self::State(error) => error.exit_class(),
-            Self::PolicyFile(_) | Self::Policy(_) | Self::Authority(_) => ExitClass::BadInput,
+            Self::PolicyFile(_)
+            | Self::Policy(_)
+            | Self::Authority(_)
+            | Self::Redaction(RedactionError::Policy { .. }) => ExitClass::BadInput,
             Self::Canonical(_) | Self::Snapshot(_) => ExitClass::Internal,
             Self::Unknown(_)
             | Self::Fenced

@@ -4,14 +4,14 @@
 //! the first record, at each doubling and then every [`EVERY`] records bounds that to half of a short session and to
 //! [`EVERY`] records of a long one.
 
-use crate::redaction::{RedactionError, SecretSources};
-use std::path::{Path, PathBuf};
+use crate::redaction::SecretSources;
+use std::path::PathBuf;
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus};
 use tripwire_journal::keys::KeyHome;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{JournalError, SessionPaths, Turn};
-use tripwire_secrets::{KnownSecret, Redactor};
+use tripwire_secrets::KnownSecret;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
 
@@ -41,26 +41,11 @@ impl Signing {
         self
     }
 
-    /// The redactor for what is stored beside sessions.
-    ///
-    /// # Errors
-    /// When the workspace's own secrets cannot be read: then nothing may be stored.
-    pub fn redactor(&self) -> Result<Redactor, RedactionError> {
-        let mut sources = SecretSources::default();
-        self.tell(&mut sources);
-        sources.redactor()
-    }
-
     /// Adds what this knows to the sources of a session's redactor.
     pub(super) fn tell(&self, sources: &mut SecretSources) {
         sources.home = Some((self.home.clone(), self.workspace.clone()));
         sources.environment.clone_from(&self.environment);
         sources.root = Some(self.workspace.clone());
-    }
-
-    /// The workspace whose sessions are signed.
-    pub(super) fn workspace(&self) -> &Path {
-        &self.workspace
     }
 
     /// Where the keys are.

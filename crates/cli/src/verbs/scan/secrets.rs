@@ -13,8 +13,6 @@ use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::counted;
 use tripwire_fs::bounded;
 use tripwire_secrets::Redactor;
-use tripwire_session::driver::DriverError;
-use tripwire_session::redaction::of_workspace;
 use tripwire_workspace::Workspace;
 
 /// The longest line that is read as a whole; of a longer one this much.
@@ -56,11 +54,7 @@ pub(super) fn run(search: &SecretSearch, form: Form) -> Result<Exit, Problem> {
 
 /// What is looked for: the forms of keys, and the values in the environment and in the `.env` files of this workspace.
 fn redactor() -> Result<Redactor, Problem> {
-    let mut redactor = Redactor::default();
-    let here = Workspace::locate(Path::new("."), &workspace::places())?;
-    let known = of_workspace(here.root()).map_err(DriverError::from)?;
-    workspace::secrets().iter().chain(&known).for_each(|secret| redactor.know(secret));
-    Ok(redactor)
+    workspace::redactor(&Workspace::locate(Path::new("."), &workspace::places())?)
 }
 
 /// Every file below a folder.

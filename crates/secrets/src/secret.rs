@@ -1,6 +1,8 @@
 //! A key that cannot be printed by accident.
 
-use std::fmt;
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use core::fmt;
 
 /// What stands in a text in the place of the key.
 const MARK: &str = "[key]";
@@ -18,12 +20,14 @@ impl Secret {
     }
 
     /// Whether a header can carry it: a line break or a letter beyond ASCII is a slip in setting it.
-    pub(super) fn is_sendable(&self) -> bool {
+    #[must_use]
+    pub fn is_sendable(&self) -> bool {
         self.0.chars().all(|c| c.is_ascii_graphic() || c == ' ')
     }
 
     /// The key itself, for the one header that carries it.
-    pub(super) fn reveal(&self) -> &str {
+    #[must_use]
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 
@@ -43,6 +47,7 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     #[test]
     fn a_key_is_never_printed() {
