@@ -59,6 +59,11 @@ bench-sandbox: static
     TRIPWIRE="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-sandbox --bench cost
 
+# The gateway beside nginx, Portkey and LiteLLM, where these are installed
+bench-gateway: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-gateway --bench peers
+
 # One static binary at a fixed address, because a hook is started at every tool call: the dynamic loader and the relocation
 # of a large program cost more than the hook itself. The explicit target keeps the flags away from proc-macros, which
 # cannot be linked statically.

@@ -3,38 +3,41 @@
 use crate::admission::worst_case;
 use crate::body::ReplyBody;
 use crate::config::{Key, Provider};
-use crate::limits::PAUSE_WAIT;
+use crate::fallback::{
+    StartedReply, announce, encoding_of, header_text, in_order, is_overload, is_overloaded, look_ahead, reader_of,
+    retry_after,
+};
 use crate::open_call::{OpenCall, Stage};
 use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on};
-use crate::shared::{Shared, Standing};
-use crate::upstream::{ReturnedConnection, UpstreamError};
+use crate::shared::Shared;
+use crate::upstream::UpstreamError;
 use crate::wire::decode::Encoding;
-use crate::wire::reply::ReplyReader;
 use crate::wire::usage_chunk::UsageChunkFilter;
 use crate::wire::{RequestFacts, WireError, ask_for_usage, edited};
 use bytes::Bytes;
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
-use tripwire_core::ledger::{AccountId, ReserveError};
+use tripwire_core::ledger::{AccountId, CallEnd, ReserveError};
 use tripwire_core::record::chain::Digest;
 use tripwire_workspace::clock;
 
 /// A request that was read and whose sender is known.
-pub(crate) struct IncomingCall<'r> {
-    pub(crate) parts: &'r Parts,
+pub(crate) struct IncomingCall {
+    pub(crate) parts: Parts,
     /// The provider's own path.
-    pub(crate) rest: &'r str,
+    pub(crate) rest: String,
     pub(crate) body: Bytes,
-    pub(crate) provider: &'r Provider,
-    pub(crate) caller: &'r Caller,
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) caller: Caller,
 }
 
 /// Who sent a request.
@@ -45,12 +48,12 @@ pub(crate) struct Caller {
     pub(crate) credentials: Credentials,
 }
 
-/// Carries a model call out.
-pub(crate) async fn model_call(
+/// What a model call asks for, if its sender may ask for it.
+pub(crate) fn admit(
     shared: &Arc<Shared>,
-    call: IncomingCall<'_>,
+    call: &IncomingCall,
     facts: Result<RequestFacts, WireError>,
-) -> Result<Response<ReplyBody>, RefusedRequest> {
+) -> Result<RequestFacts, RefusedRequest> {
     let facts = facts.map_err(|error| {
         let kind = if error == WireError::Background { RefusalKind::Forbidden } else { RefusalKind::BadRequest };
         RefusedRequest::new(kind, error.to_string(), error.hint())
@@ -59,43 +62,113 @@ pub(crate) async fn model_call(
         let reason = format!("the key `{}` may not ask the model `{}`", call.caller.account.name, facts.model);
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "add it to `models` in the configuration"));
     }
-    keep_secrets(shared, &call)?;
-    wait_while_paused(shared).await?;
-    let (mut open, body, filter) = reserve(shared, &call, facts)?;
-    let mut parts = call.parts.clone();
-    if filter.is_some() {
-        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    }
-    let config = shared.config();
-    let mut providers = vec![call.provider];
-    providers.extend(call.provider.fallback.iter().filter_map(|name| config.provider(name)));
+    keep_secrets(shared, call)?;
+    Ok(facts)
+}
+
+/// Reserves a call, asks the provider, and the next one where it is overloaded, and passes the reply on.
+pub(crate) async fn carry_out(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    facts: RequestFacts,
+) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let mut attempt = reserve(shared, call, facts)?;
+    let providers = in_order(shared, &call.provider);
     let last = providers.len() - 1;
-    for (number, provider) in providers.into_iter().enumerate() {
-        open.provider.clone_from(&provider.name);
-        let request = outgoing(&parts, provider, call.rest, body.clone(), call.caller.credentials);
-        let request = request.ok_or_else(|| {
-            RefusedRequest::new(RefusalKind::BadRequest, "the request cannot be passed on", "send a plain path")
-        })?;
-        open.stage = Stage::Sent;
-        let sent = shared.upstreams.send(provider, request).await;
-        match sent {
-            // Nothing was sent, or nothing came: the next one may try, out of the same reservation.
-            Err(error) if number < last && matches!(error, UpstreamError::Connect(..)) => {
-                announce(shared, provider, &error.to_string());
+    for (number, provider) in providers.iter().enumerate() {
+        let successor = if number < last { Successor::Waits } else { Successor::None };
+        let (why, rest) = match ask(shared, call, provider, attempt, successor).await? {
+            Asked::Reply(reply) => return Ok(reply),
+            Asked::GivesWay { attempt: back, why, rest } => {
+                attempt = *back;
+                (why, rest)
             }
-            Ok((reply, connection)) if number < last && is_overloaded(reply.status()) => {
-                drop(connection);
-                announce(shared, provider, &format!("it said {}", reply.status()));
-            }
-            Err(error) => return Err(failed(&mut open, &error)),
-            Ok((reply, connection)) => return answer(open, reply, connection, filter),
-        }
+        };
+        let rest = shared.rests.begin(&provider.name, Instant::now(), rest).as_secs();
+        announce(shared, &format!("`{}` gives way to the next provider for {rest} s: {why}", provider.name));
     }
     Err(RefusedRequest::new(RefusalKind::BadGateway, "no provider answered", "try again"))
 }
 
+/// A reserved call, with the body and the filter that its reservation needs.
+struct Attempt {
+    open: OpenCall,
+    body: Bytes,
+    filter: Option<UsageChunkFilter>,
+}
+
+/// Whether another provider can take over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Successor {
+    Waits,
+    None,
+}
+
+/// What became of asking one provider.
+enum Asked {
+    Reply(Response<ReplyBody>),
+    /// The next one may try; `rest` is how long this one asks to be left alone.
+    GivesWay {
+        attempt: Box<Attempt>,
+        why: String,
+        rest: Option<Duration>,
+    },
+}
+
+async fn ask(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    provider: &Provider,
+    attempt: Attempt,
+    successor: Successor,
+) -> Result<Asked, RefusedRequest> {
+    let Attempt { mut open, body, filter } = attempt;
+    let mut parts = call.parts.clone();
+    if filter.is_some() {
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let request = outgoing(&parts, provider, &call.rest, body.clone(), call.caller.credentials);
+    let request = request.ok_or_else(|| {
+        RefusedRequest::new(RefusalKind::BadRequest, "the request cannot be passed on", "send a plain path")
+    })?;
+    open.provider.clone_from(&provider.name);
+    open.stage = Stage::Sent;
+    let sent = shared.upstreams.send(provider, request).await;
+    let (reply, connection) = match sent {
+        Ok(sent) => sent,
+        Err(error) if successor == Successor::Waits && matches!(error, UpstreamError::Connect(..)) => {
+            let attempt = Box::new(Attempt { open, body, filter });
+            return Ok(Asked::GivesWay { attempt, why: error.to_string(), rest: None });
+        }
+        Err(error) => return Err(failed(&mut open, &error)),
+    };
+    let mut started = StartedReply { reply, connection, begun: VecDeque::new() };
+    if successor == Successor::None {
+        return answer(open, started, filter).map(Asked::Reply);
+    }
+    if is_overloaded(started.reply.status()) {
+        let (why, rest) = (format!("it said {}", started.reply.status()), retry_after(started.reply.headers()));
+        return Ok(Asked::GivesWay { attempt: Box::new(Attempt { open, body, filter }), why, rest });
+    }
+    let Some(reader) = look_ahead(shared, &open.facts, &mut started).await.filter(is_overload) else {
+        shared.rests.end(&provider.name);
+        return answer(open, started, filter).map(Asked::Reply);
+    };
+    let mut attempt = Attempt { open, body, filter };
+    // What it said it used before it gave up may be charged; the next one is paid from the same budget.
+    if reader.facts().told().is_some() {
+        let facts = attempt.open.facts.clone();
+        attempt.open.status = started.reply.status().as_u16();
+        attempt.open.stage = Stage::Replying(Box::new(reader));
+        attempt.open.settle(CallEnd::Broken);
+        attempt = reserve(shared, call, facts)?;
+    }
+    let why = "it is overloaded and said so inside its reply".to_owned();
+    Ok(Asked::GivesWay { attempt: Box::new(attempt), why, rest: None })
+}
+
 /// Notes or refuses a request that carries a secret of the workspace.
-fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall<'_>) -> Result<(), RefusedRequest> {
+fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall) -> Result<(), RefusedRequest> {
     match shared.outbound.look(&call.caller.account, &call.body) {
         OutboundAnswer::Pass => Ok(()),
         OutboundAnswer::Note(reason) => {
@@ -111,16 +184,6 @@ fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall<'_>) -> Result<(), Ref
     }
 }
 
-fn announce(shared: &Arc<Shared>, provider: &Provider, why: &str) {
-    let text = format!("`{}` gives way to the next provider: {why}", provider.name);
-    shared.books().note("FALLBACK", &text);
-    shared.say(&text);
-}
-
-fn is_overloaded(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 503 | 529)
-}
-
 /// A provider that gave no reply: a request that never arrived costs nothing, any other may have been paid for.
 fn failed(open: &mut OpenCall, error: &UpstreamError) -> RefusedRequest {
     let kind = match error {
@@ -134,28 +197,8 @@ fn failed(open: &mut OpenCall, error: &UpstreamError) -> RefusedRequest {
     RefusedRequest::new(kind, error.to_string(), "look at the provider's status, then try again")
 }
 
-/// Waits until a person lets things go on; a stop ends the waiting.
-async fn wait_while_paused(shared: &Arc<Shared>) -> Result<(), RefusedRequest> {
-    let mut standing = shared.standing.clone();
-    let going = standing.wait_for(|standing| *standing != Standing::Paused);
-    let waited = tokio::time::timeout(PAUSE_WAIT, going).await;
-    match waited.ok().and_then(Result::ok).map(|standing| *standing) {
-        Some(Standing::Going) => Ok(()),
-        Some(Standing::Stopped) => Err(RefusedRequest::stopped()),
-        Some(Standing::Paused) | None => Err(RefusedRequest::new(
-            RefusalKind::Forbidden,
-            "this workspace is paused (`.geometry/PAUSE`)",
-            "go on with `tripwire resume`",
-        )),
-    }
-}
-
 /// Reserves the worst case and writes the limit it rests on into the body.
-fn reserve(
-    shared: &Arc<Shared>,
-    call: &IncomingCall<'_>,
-    facts: RequestFacts,
-) -> Result<(OpenCall, Bytes, Option<UsageChunkFilter>), RefusedRequest> {
+fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Result<Attempt, RefusedRequest> {
     let account = &call.caller.account;
     let mut books = shared.books();
     if let Some(broken) = &books.broken {
@@ -196,16 +239,18 @@ fn reserve(
     edits.extend(usage);
     let body = if edits.is_empty() { call.body.clone() } else { Bytes::from(edited(&call.body, edits)) };
     open.request_bytes = body.len() as u64;
-    Ok((open, body, filter))
+    Ok(Attempt { open, body, filter })
 }
 
 /// Passes the reply on and settles the call with it.
 fn answer(
     mut open: OpenCall,
-    reply: Response<Incoming>,
-    connection: ReturnedConnection,
+    started: StartedReply,
     filter: Option<UsageChunkFilter>,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let StartedReply { reply, connection, begun } = started;
+    let reader = reader_of(&open.facts, &reply);
+    let encoding = encoding_of(reply.headers());
     let (head, body) = reply.into_parts();
     open.status = head.status.as_u16();
     if head.status.is_redirection() || head.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -217,17 +262,15 @@ fn answer(
     if !head.status.is_success() {
         open.release();
     }
-    let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let encoding = Encoding::of(text(CONTENT_ENCODING));
-    let reader = ReplyReader::new(open.facts.api, text(CONTENT_TYPE).unwrap_or_default(), encoding);
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);
-    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).filter(|_| filter.is_none());
+    let length = header_text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    let length = length.filter(|_| filter.is_none());
     let mut headers = passed_on(&head.headers);
     headers.remove(CONTENT_LENGTH);
     open.stage = Stage::Replying(Box::new(reader));
     open.shared.metrics.streams.fetch_add(1, Ordering::Relaxed);
     let (sender, pieces) = ReplyBody::pieces(length);
-    tokio::spawn(pump::run(pump::Reply { open, body, connection, filter, encoding }, sender));
+    tokio::spawn(pump::run(pump::Reply { open, begun, body, connection, filter, encoding }, sender));
     let mut response = Response::new(pieces);
     *response.status_mut() = head.status;
     *response.headers_mut() = headers;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use toml::Spanned;
 use tripwire_core::explain::Explain;
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
@@ -22,7 +23,7 @@ pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where requests go.
-    pub providers: Vec<Provider>,
+    pub providers: Vec<Arc<Provider>>,
     /// Who may send them; without any, everybody on this machine may.
     pub keys: Vec<Key>,
     /// The accounts of keys, teams and organisations.
@@ -170,7 +171,7 @@ impl Config {
             .map_err(|error| reader.wrong(error.span().unwrap_or_default(), error.message().replace('\n', " ")))?;
         let mut providers = Vec::new();
         for provider in &read.provider {
-            providers.push(reader.provider(provider)?);
+            providers.push(Arc::new(reader.provider(provider)?));
         }
         if providers.is_empty() {
             providers = default_providers(env);
@@ -207,19 +208,19 @@ impl Config {
 
     /// The provider that requests of a family go to.
     #[must_use]
-    pub fn provider_of(&self, family: Family) -> Option<&Provider> {
+    pub fn provider_of(&self, family: Family) -> Option<&Arc<Provider>> {
         self.providers.iter().find(|provider| provider.family == family)
     }
 
     /// A provider by its name.
     #[must_use]
-    pub fn provider(&self, name: &str) -> Option<&Provider> {
+    pub fn provider(&self, name: &str) -> Option<&Arc<Provider>> {
         self.providers.iter().find(|provider| provider.name == name)
     }
 }
 
 /// The three providers at their own addresses, with the keys that the environment has.
-fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Provider> {
+fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Arc<Provider>> {
     [
         (Family::Anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
         (Family::OpenAi, "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -227,7 +228,7 @@ fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Provider> {
     ]
     .into_iter()
     .filter_map(|(family, base, key)| {
-        Some(Provider {
+        Some(Arc::new(Provider {
             name: family.as_str().to_owned(),
             family,
             base: base.parse().ok()?,
@@ -235,7 +236,7 @@ fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Provider> {
             fallback: Vec::new(),
             unpriced: Unpriced::Refuse,
             ca_file: None,
-        })
+        }))
     })
     .collect()
 }

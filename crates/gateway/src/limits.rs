@@ -18,6 +18,12 @@ pub(crate) const FIRST_BYTE_WAIT: Duration = Duration::from_secs(600);
 pub(crate) const IDLE_WAIT: Duration = Duration::from_secs(300);
 /// How long a request is held while the workspace is paused; most clients give up after ten minutes.
 pub(crate) const PAUSE_WAIT: Duration = Duration::from_secs(570);
+/// After how long a stream that waits gets its head and a ping, and how often another one.
+pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
+/// The longest error of a provider that is told inside a stream.
+pub(crate) const ERROR_BYTES_MAX: usize = 64 << 10;
+/// The longest beginning of a stream that is read before the model says something.
+pub(crate) const BEGUN_BYTES_MAX: usize = 256 << 10;
 /// How often the control files are looked at.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
 /// How often the ledger is made durable.

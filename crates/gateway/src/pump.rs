@@ -8,10 +8,10 @@ use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
 use crate::wire::usage_chunk::UsageChunkFilter;
-use crate::wire::{Api, Family};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
@@ -20,6 +20,8 @@ use tripwire_core::ledger::CallEnd;
 /// A reply that is under way.
 pub(crate) struct Reply {
     pub(crate) open: OpenCall,
+    /// What was read of it already.
+    pub(crate) begun: VecDeque<Bytes>,
     pub(crate) body: Incoming,
     pub(crate) connection: ReturnedConnection,
     pub(crate) filter: Option<UsageChunkFilter>,
@@ -87,28 +89,52 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
 fn cut(refusal: &RefusedRequest, open: &OpenCall, encoding: Encoding) -> Piece {
     match &open.stage {
         Stage::Replying(reader) if reader.is_stream() && encoding == Encoding::Identity => {
-            Piece::Data(Bytes::from(refusal.event(family(open.facts.api))))
+            Piece::Data(Bytes::from(refusal.event(open.facts.api)))
         }
         Stage::Replying(_) | Stage::Reserved | Stage::Sent => Piece::Broken,
+    }
+}
+
+/// What comes next of a reply.
+pub(crate) enum NextPiece {
+    Data(Bytes),
+    End,
+    Broken,
+}
+
+/// The next bytes of a reply.
+pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
+    loop {
+        return match timeout(IDLE_WAIT, body.frame()).await {
+            Err(_) | Ok(Some(Err(_))) => NextPiece::Broken,
+            Ok(None) => NextPiece::End,
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => NextPiece::Data(data),
+                Err(_) => continue,
+            },
+        };
     }
 }
 
 async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut Option<Bytes>) -> Ended {
     let mut standing = reply.open.shared.standing.clone();
     loop {
-        let frame = tokio::select! {
+        let begun = reply.begun.pop_front();
+        let next = tokio::select! {
             biased;
             _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Ended::Stopped,
             () = client.closed() => return Ended::Cancelled,
-            frame = timeout(IDLE_WAIT, reply.body.frame()) => frame,
+            next = async {
+                match begun {
+                    Some(data) => NextPiece::Data(data),
+                    None => next_piece(&mut reply.body).await,
+                }
+            } => next,
         };
-        let data = match frame {
-            Err(_) | Ok(Some(Err(_))) => return Ended::Broken,
-            Ok(None) => return Ended::Whole,
-            Ok(Some(Ok(frame))) => match frame.into_data() {
-                Ok(data) => data,
-                Err(_) => continue,
-            },
+        let data = match next {
+            NextPiece::Data(data) => data,
+            NextPiece::End => return Ended::Whole,
+            NextPiece::Broken => return Ended::Broken,
         };
         let Stage::Replying(reader) = &mut reply.open.stage else { return Ended::Broken };
         reader.feed(&data);
@@ -140,14 +166,5 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut Optio
                 }
             }
         }
-    }
-}
-
-/// The family of an API.
-pub(crate) const fn family(api: Api) -> Family {
-    match api {
-        Api::Anthropic => Family::Anthropic,
-        Api::OpenAiChat | Api::OpenAiResponses => Family::OpenAi,
-        Api::Gemini => Family::Gemini,
     }
 }

@@ -1,10 +1,10 @@
 //! Refusals in the words and the form of each API: clients act on status and type, people read the reason.
 
 use crate::body::ReplyBody;
-use crate::wire::Family;
+use crate::wire::{Api, Family};
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Why a request was not passed on.
@@ -96,9 +96,33 @@ impl RefusedRequest {
         Self::new(RefusalKind::Forbidden, reason, "go on with `tripwire resume`")
     }
 
+    /// What a provider refused with, for a client whose stream has begun.
+    pub(crate) fn of_provider(status: StatusCode, text: &str) -> Self {
+        let said = serde_json::from_str::<Value>(text).ok();
+        let said = said.as_ref().and_then(|value| value.pointer("/error/message")).and_then(Value::as_str);
+        let kind = match status.as_u16() {
+            401 => RefusalKind::Unauthorised,
+            403 => RefusalKind::Forbidden,
+            404 => RefusalKind::NotFound,
+            413 => RefusalKind::TooLarge,
+            429 => RefusalKind::Rate(Duration::ZERO),
+            400..500 => RefusalKind::BadRequest,
+            503 | 529 => RefusalKind::Busy,
+            504 => RefusalKind::Timeout,
+            _ => RefusalKind::BadGateway,
+        };
+        let reason =
+            format!("the provider answered {}: {}", status.as_u16(), said.unwrap_or("nothing that can be read"));
+        Self::new(kind, reason, "look at the provider's status, then try again")
+    }
+
+    fn message(&self) -> String {
+        format!("tripwire: {}; {}", self.reason, self.hint)
+    }
+
     /// The error as the API writes it.
     pub(crate) fn text(&self, family: Family) -> String {
-        let message = format!("tripwire: {}; {}", self.reason, self.hint);
+        let message = self.message();
         let status = self.kind.status().as_u16();
         match family {
             Family::Anthropic => json!({"type": "error", "error": {"type": self.kind.word(), "message": message}}),
@@ -113,10 +137,19 @@ impl RefusedRequest {
     }
 
     /// The error as an event of a stream that has begun.
-    pub(crate) fn event(&self, family: Family) -> String {
-        match family {
-            Family::Anthropic => format!("event: error\ndata: {}\n\n", self.text(family)),
-            Family::OpenAi | Family::Gemini => format!("data: {}\n\n", self.text(family)),
+    pub(crate) fn event(&self, api: Api) -> String {
+        let text = self.text(api.family());
+        match api {
+            Api::Anthropic => format!("event: error\ndata: {text}\n\n"),
+            Api::OpenAiChat => format!("data: {text}\n\n"),
+            // The Responses API ends a stream that fails with its own event; Codex reads no other.
+            Api::OpenAiResponses => {
+                let error = json!({"code": self.kind.word(), "message": self.message()});
+                let failed = json!({"type": "response.failed", "response": {"object": "response", "status": "failed", "error": error}});
+                format!("event: response.failed\ndata: {failed}\n\n")
+            }
+            // Gemini's own library looks for an error in a piece that is JSON and no event.
+            Api::Gemini => format!("{text}\n"),
         }
     }
 

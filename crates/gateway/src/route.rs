@@ -2,10 +2,11 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
-use crate::call::{Caller, IncomingCall, model_call};
+use crate::call::{Caller, IncomingCall, admit};
 use crate::config::Unpriced;
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
+use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on, token};
 use crate::shared::{Bind, Shared, Standing};
@@ -137,14 +138,17 @@ async fn pass(
         return Err(too_large());
     }
     let body = read(body).await?;
-    let call = IncomingCall { parts, rest, body, provider, caller: &caller };
+    let provider = Arc::clone(provider);
+    let call = IncomingCall { parts: parts.clone(), rest: rest.to_owned(), body, provider, caller };
     match path_kind(family, parts.method.as_str(), rest) {
         PathKind::Priced { api, model, delivery } => {
             let facts = read_request(api, &call.body, model.as_deref(), delivery);
-            model_call(shared, call, facts).await
+            let facts = admit(shared, &call, facts)?;
+            paused::held(shared, call, facts).await
         }
         PathKind::Free => through(shared, &call).await,
         PathKind::Unpriced => {
+            let IncomingCall { provider, caller, .. } = &call;
             let has_budget = shared.books().left(&caller.account).is_ok_and(|left| left.is_some());
             if has_budget && provider.unpriced == Unpriced::Refuse {
                 let reason = format!("`{} {rest}` has no price, and a budget applies", parts.method);
@@ -176,11 +180,11 @@ fn too_large() -> RefusedRequest {
 }
 
 /// Passes a request that costs nothing, or that nobody can price, and its whole reply.
-async fn through(shared: &Arc<Shared>, call: &IncomingCall<'_>) -> Result<Response<ReplyBody>, RefusedRequest> {
+async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
     let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
-    let request = outgoing(call.parts, call.provider, call.rest, call.body.clone(), call.caller.credentials);
+    let request = outgoing(&call.parts, &call.provider, &call.rest, call.body.clone(), call.caller.credentials);
     let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
-    let sent = shared.upstreams.send(call.provider, request).await;
+    let sent = shared.upstreams.send(&call.provider, request).await;
     let (reply, connection) = sent.map_err(|error| broken(error.to_string()))?;
     let (head, body) = reply.into_parts();
     if head.status.is_redirection() || head.status.is_informational() {

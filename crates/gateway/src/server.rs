@@ -6,6 +6,7 @@ use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::outbound::Outbound;
 use crate::refusal::{RefusalKind, RefusedRequest};
+use crate::rests::Rests;
 use crate::route;
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
 use crate::upstream::{ProxySettings, Upstreams};
@@ -148,6 +149,7 @@ async fn run(
     let shared = Arc::new(Shared {
         config: RwLock::new(Arc::new(config)),
         upstreams: Upstreams::new(ProxySettings::from_env(&options.env)),
+        rests: Rests::default(),
         standing,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),

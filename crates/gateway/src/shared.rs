@@ -3,6 +3,7 @@
 use crate::books::Books;
 use crate::config::Config;
 use crate::outbound::Outbound;
+use crate::rests::Rests;
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -12,6 +13,8 @@ use tokio::sync::watch;
 pub(crate) struct Shared {
     pub(crate) config: RwLock<Arc<Config>>,
     pub(crate) upstreams: Upstreams,
+    /// Providers that are asked last.
+    pub(crate) rests: Rests,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,

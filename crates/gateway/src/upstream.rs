@@ -98,8 +98,9 @@ impl Upstreams {
             }
         }
         let made = timeout(CONNECT_WAIT, self.connect(provider)).await;
-        let made = made.map_err(|_| UpstreamError::Timeout(name.clone()))?;
-        let mut connection = made.map_err(|error| UpstreamError::Connect(name.clone(), error))?;
+        let mut connection = made
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(|error| UpstreamError::Connect(name.clone(), error))?;
         let reply = timeout(FIRST_BYTE_WAIT, connection.send_request(request)).await;
         let reply = reply.map_err(|_| UpstreamError::Timeout(name.clone()))?;
         let reply = reply.map_err(|error| UpstreamError::Closed(name, error))?;

@@ -1,8 +1,11 @@
 //! `tripwire gateway` as a program, between a client and a provider on this machine.
 
 mod control;
+mod fallback;
 mod hostile;
 mod money;
 mod outbound;
+mod paused;
 mod support;
+mod tls;
 mod verbs;

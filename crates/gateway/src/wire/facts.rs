@@ -47,6 +47,18 @@ pub enum Api {
     Gemini,
 }
 
+impl Api {
+    /// Whose it is.
+    #[must_use]
+    pub const fn family(self) -> Family {
+        match self {
+            Self::Anthropic => Family::Anthropic,
+            Self::OpenAiChat | Self::OpenAiResponses => Family::OpenAi,
+            Self::Gemini => Family::Gemini,
+        }
+    }
+}
+
 /// How a reply is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod identity;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod wire;

@@ -6,10 +6,10 @@ use tripwire_gateway::wire::reply::ReplyReader;
 use tripwire_gateway::wire::{Api, Refusal};
 use tripwire_testing::sized;
 
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -44,7 +44,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-fn packed(bytes: &[u8]) -> [(Encoding, Vec<u8>); 6] {
+pub(crate) fn packed(bytes: &[u8]) -> [(Encoding, Vec<u8>); 6] {
     [
         (Encoding::Identity, bytes.to_vec()),
         (Encoding::Gzip, gzip(bytes)),

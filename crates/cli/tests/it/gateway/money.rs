@@ -198,17 +198,3 @@ fn gate_8_gateway_free_paths_pass_and_an_unpriced_one_only_where_it_is_allowed()
     let notes = gateway.json(&["gateway", "usage"])["notes"].clone();
     assert_eq!(notes[0]["kind"], "UNPRICED", "{notes}");
 }
-
-#[test]
-fn gate_8_gateway_an_overloaded_provider_gives_way_to_the_next_and_that_is_noted() {
-    let busy = Provider::new(|_, socket| say(socket, "529 Overloaded", "application/json", b"{}"));
-    let other = replies(10, 10);
-    let text = config(&busy, "").replacen("name = \"anthropic\"", "name = \"main\"\nfallback = [\"spare\"]", 1);
-    let spare =
-        format!("[[provider]]\nname = \"spare\"\napi = \"anthropic\"\nbase_url = \"http://{}\"\n", other.address);
-    let gateway = Gateway::start(&format!("{text}{spare}"));
-    assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200);
-    assert_eq!((busy.requests(), other.requests(), gateway.spent()), (1, 1, 180));
-    assert!(!other.last().head.contains(PROVIDER_KEY) && !other.last().head.contains(TOKEN));
-    assert_eq!(gateway.json(&["gateway", "usage"])["notes"][0]["kind"], "FALLBACK");
-}

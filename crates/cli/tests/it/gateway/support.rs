@@ -59,7 +59,7 @@ impl Provider {
     }
 }
 
-fn read_head(reader: &mut impl BufRead) -> Option<String> {
+pub(super) fn read_head(reader: &mut impl BufRead) -> Option<String> {
     let mut head = String::new();
     loop {
         let before = head.len();
@@ -79,7 +79,7 @@ fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     })
 }
 
-fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
+pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
     let head = read_head(reader)?;
     let length = header(&head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
@@ -156,6 +156,11 @@ impl Gateway {
     }
 
     pub(super) fn start_in(dir: TestDir, config: &str) -> Self {
+        Self::start_with(dir, config, &[])
+    }
+
+    /// A gateway in this folder, with more variables in its environment.
+    pub(super) fn start_with(dir: TestDir, config: &str, variables: &[(&str, &str)]) -> Self {
         let file = dir.path().join("gateway.toml");
         std::fs::write(&file, config).unwrap();
         let log = std::fs::File::create(dir.path().join("stderr")).unwrap();
@@ -164,6 +169,7 @@ impl Gateway {
             .arg(&file)
             .arg("--workspace")
             .arg(dir.path().join("w"))
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
