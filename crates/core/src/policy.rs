@@ -8,6 +8,7 @@ mod by_profile;
 mod left_out;
 mod list;
 mod minute_bounds;
+mod own_prices;
 mod setting;
 mod settings;
 
@@ -15,6 +16,7 @@ pub use by_profile::ByProfile;
 pub use left_out::command_of;
 pub use list::{List, NarrowList};
 pub use minute_bounds::MinuteBounds;
+pub use own_prices::OwnPrices;
 pub use setting::{
     Choice, Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
 };

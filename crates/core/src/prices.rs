@@ -5,6 +5,7 @@
 
 mod table;
 
+use crate::policy::{OwnPrices, Policy};
 use crate::units::{MicroUsd, Tokens};
 use crate::usage::Usage;
 use alloc::borrow::ToOwned as _;
@@ -30,13 +31,80 @@ pub enum PriceBasis {
     HighestKnown,
 }
 
+/// The prices that hold: those of the table, and over them those that a person set.
+#[derive(Debug, Clone, Default)]
+pub struct PriceList {
+    own: OwnPrices,
+}
+
+impl PriceList {
+    /// A list with a person's own prices.
+    #[must_use]
+    pub const fn new(own: OwnPrices) -> Self {
+        Self { own }
+    }
+
+    /// What these tokens cost with this model, named as a provider or a client names it.
+    #[must_use]
+    pub fn cost(&self, model: &str, tokens: &Usage) -> Cost {
+        let (rates, basis) = self.find(model, tokens.input());
+        Cost { micro_usd: charge(&rates, tokens), basis }
+    }
+
+    /// The most that so many tokens can cost, whichever class the input turns out to be in.
+    #[must_use]
+    pub fn worst_case(&self, model: &str, input: Tokens, output: Tokens, cache: CacheUse) -> Cost {
+        let fresh = Usage { fresh_input: input, output, ..Usage::default() };
+        let short = Usage { cache_write: input, output, ..Usage::default() };
+        let long = Usage { cache_write_long: input, output, ..Usage::default() };
+        let classes: &[Usage] = match cache {
+            CacheUse::None => &[fresh],
+            CacheUse::Short => &[fresh, short],
+            CacheUse::Long => &[fresh, short, long],
+        };
+        let mut worst = self.cost(model, &fresh);
+        for usage in classes {
+            worst.micro_usd = worst.micro_usd.max(self.cost(model, usage).micro_usd);
+        }
+        worst
+    }
+
+    /// The prices that a model with so much input is charged at, in micro-dollars per thousand tokens: fresh input, cache read,
+    /// cache write, long cache write, output; the highest known ones for a model that has none.
+    #[must_use]
+    pub fn rates(&self, model: &str, input: Tokens) -> [u32; 5] {
+        self.find(model, input).0.all()
+    }
+
+    /// The person's own prices.
+    #[must_use]
+    pub const fn own(&self) -> &OwnPrices {
+        &self.own
+    }
+
+    fn find(&self, model: &str, input: Tokens) -> (Rates, PriceBasis) {
+        let name = plain(model);
+        let own = self.own.iter().filter(|(own, _)| name.strip_prefix(own).is_some_and(is_release));
+        let own = own.max_by_key(|(own, _)| own.len()).map(|(_, mills)| Rates::of(mills));
+        match own.or_else(|| find(model).map(|row| *row.rates_for(input))) {
+            Some(rates) => (rates, PriceBasis::Listed),
+            None => (highest_known(), PriceBasis::HighestKnown),
+        }
+    }
+}
+
+impl Policy {
+    /// The prices that hold under this policy.
+    #[must_use]
+    pub fn price_list(&self) -> PriceList {
+        PriceList::new(self.money.prices.clone())
+    }
+}
+
 /// What these tokens cost at the list price of this model, named as a provider or a client names it.
 #[must_use]
 pub fn cost(model: &str, tokens: &Usage) -> Cost {
-    match find(model) {
-        Some(row) => Cost { micro_usd: charge(row.rates_for(tokens.input()), tokens), basis: PriceBasis::Listed },
-        None => Cost { micro_usd: charge(&highest_known(), tokens), basis: PriceBasis::HighestKnown },
-    }
+    PriceList::default().cost(model, tokens)
 }
 
 /// The tokens that the model can hold, where the table knows it.
@@ -72,31 +140,6 @@ pub enum CacheUse {
     Short,
     /// For an hour or longer.
     Long,
-}
-
-/// The most that so many tokens can cost, whichever class the input turns out to be in.
-#[must_use]
-pub fn worst_case(model: &str, input: Tokens, output: Tokens, cache: CacheUse) -> Cost {
-    let fresh = Usage { fresh_input: input, output, ..Usage::default() };
-    let short = Usage { cache_write: input, output, ..Usage::default() };
-    let long = Usage { cache_write_long: input, output, ..Usage::default() };
-    let classes: &[Usage] = match cache {
-        CacheUse::None => &[fresh],
-        CacheUse::Short => &[fresh, short],
-        CacheUse::Long => &[fresh, short, long],
-    };
-    let mut worst = cost(model, &fresh);
-    for usage in classes {
-        worst.micro_usd = worst.micro_usd.max(cost(model, usage).micro_usd);
-    }
-    worst
-}
-
-/// The prices that a model with so much input is charged at, in micro-dollars per thousand tokens: fresh input, cache read,
-/// cache write, long cache write, output; the highest known ones for a model that is not listed.
-#[must_use]
-pub fn rates(model: &str, input: Tokens) -> [u32; 5] {
-    find(model).map_or_else(|| highest_known().all(), |row| row.rates_for(input).all())
 }
 
 /// One model of the price list, for people.
@@ -279,7 +322,8 @@ mod tests {
     fn gate_8_the_worst_case_covers_every_class_of_input() {
         for model in ["claude-opus-4-5", "gpt-5.6", "gemini-2.5-pro", "claude-haiku-5-5", "made-up-7b", "gpt-5-nano"] {
             for (input, output) in [(1, 1), (1_000, 50), (199_999, 64_000), (300_000, 1)] {
-                let worst = |cache| worst_case(model, Tokens::new(input), Tokens::new(output), cache).micro_usd;
+                let list = PriceList::default();
+                let worst = |cache| list.worst_case(model, Tokens::new(input), Tokens::new(output), cache).micro_usd;
                 let (none, short, long) = (worst(CacheUse::None), worst(CacheUse::Short), worst(CacheUse::Long));
                 assert!(none <= short && short <= long, "{model}");
                 let cached = Usage { cache_write_long: Tokens::new(input), ..tokens(0, 0, 0, output, 0) };

@@ -207,7 +207,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
     }
     let refused = |error: &ReserveError| RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint());
     let left = books.left(account).map_err(|error| refused(&error))?;
-    let worst = worst_case(&facts, left).map_err(|least| {
+    let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
         let reason = format!(
             "{} left of the budget of `{account}`, and this call may cost {} at least",
             left.unwrap_or_default().in_dollars(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
-use tripwire_core::prices::{self, PriceBasis};
+use tripwire_core::prices::PriceBasis;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 
@@ -83,10 +83,10 @@ impl OpenCall {
         });
         // The model that was asked has the price; one without any has that of the model which answered.
         let answered = facts.and_then(|facts| facts.model.as_deref()).unwrap_or(&self.facts.model);
-        let asked = prices::cost(&self.facts.model, &found.usage);
+        let asked = self.shared.prices.cost(&self.facts.model, &found.usage);
         let cost = match asked.basis {
             PriceBasis::Listed => asked,
-            PriceBasis::HighestKnown => prices::cost(answered, &found.usage),
+            PriceBasis::HighestKnown => self.shared.prices.cost(answered, &found.usage),
         };
         let per_mille = self.facts.price_per_mille.max(facts.map_or(0, |facts| facts.price_per_mille));
         let searches = facts.map_or(0, |facts| facts.server_calls);

@@ -28,6 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::OnOutbound;
+use tripwire_core::prices::PriceList;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::geometry::layout::Layout;
@@ -44,6 +45,8 @@ pub struct ServeOptions {
     pub env: fn(&str) -> Option<String>,
     /// The workspace's secrets, and what becomes of a request that carries one.
     pub outbound: Outbound,
+    /// What tokens cost.
+    pub prices: PriceList,
     /// Who hears what a person should know.
     pub talk: Talk,
 }
@@ -149,6 +152,7 @@ async fn run(
     let shared = Arc::new(Shared {
         config: RwLock::new(Arc::new(config)),
         upstreams: Upstreams::new(ProxySettings::from_env(&options.env)),
+        prices: options.prices.clone(),
         rests: Rests::default(),
         standing,
         metrics: Metrics::default(),

@@ -8,11 +8,14 @@ use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::watch;
+use tripwire_core::prices::PriceList;
 
 /// Everything that requests need.
 pub(crate) struct Shared {
     pub(crate) config: RwLock<Arc<Config>>,
     pub(crate) upstreams: Upstreams,
+    /// What tokens cost.
+    pub(crate) prices: PriceList,
     /// Providers that are asked last.
     pub(crate) rests: Rests,
     pub(crate) standing: watch::Receiver<Standing>,

@@ -198,7 +198,8 @@ impl Session<'_> {
             LoopRequest::ModelRequest => {
                 let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
                 let engine = self.engines.chain.get(self.run.engine());
-                let reserve = engine.and_then(|engine| answer_budget::reserve(engine.as_ref(), &question));
+                let prices = self.driver.policy().price_list();
+                let reserve = engine.and_then(|engine| answer_budget::reserve(engine.as_ref(), &question, &prices));
                 What::Request(self.facts().model_request(reserve))
             }
             LoopRequest::ModelEvent(answer) => {
@@ -311,13 +312,13 @@ impl Session<'_> {
         let begun = Instant::now();
         let name = self.engines.label(engine);
         let status = self.status(&format!("asks {name}"));
-        let money = self.money_left();
+        let (money, prices) = (self.money_left(), self.driver.policy().price_list());
         let Self { engines, conversation, runner, watch, frontend, .. } = self;
         let mut question = conversation.question(prompt::SYSTEM, runner.specs());
         let record = match engines.chain.get_mut(engine) {
             None => RunRecord::Failed(missing(name)),
             Some(asked) => {
-                question.output_tokens_max = longest_answer(asked.as_ref(), &question, money);
+                question.output_tokens_max = longest_answer(asked.as_ref(), &question, &prices, money);
                 asked.allow(money);
                 let longest = longest(asked.as_ref());
                 let heard =

@@ -4,6 +4,7 @@
 use super::facts::charge;
 use crate::engines::{Engine, EngineKind, Question, Turn};
 use tripwire_core::label::Label;
+use tripwire_core::prices::PriceList;
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_core::usage::Usage;
 
@@ -14,16 +15,22 @@ const PRICED_TOKENS: u64 = 1_000_000;
 
 /// The money that the shortest useful answer to a question costs in the worst case; nothing where the engine costs nothing, or
 /// counts its money itself.
-pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>) -> Option<MicroUsd> {
-    cost(engine, &Usage { output: ANSWER_TOKENS_MIN, ..asked(question) })
+pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
+    cost(engine, prices, &Usage { output: ANSWER_TOKENS_MIN, ..asked(question) })
 }
 
 /// The longest answer that what is left can pay for, and never more than the question allows.
-pub(super) fn longest_answer(engine: &dyn Engine, question: &Question<'_>, left: Option<MicroUsd>) -> Tokens {
+pub(super) fn longest_answer(
+    engine: &dyn Engine,
+    question: &Question<'_>,
+    prices: &PriceList,
+    left: Option<MicroUsd>,
+) -> Tokens {
     let all = question.output_tokens_max;
     let Some(left) = left else { return all };
     let priced = Usage { output: Tokens::new(PRICED_TOKENS), ..Usage::default() };
-    let (Some(input), Some(output)) = (cost(engine, &asked(question)), cost(engine, &priced)) else { return all };
+    let (input, output) = (cost(engine, prices, &asked(question)), cost(engine, prices, &priced));
+    let (Some(input), Some(output)) = (input, output) else { return all };
     let left = u128::from(left.get().saturating_sub(input.get()));
     let tokens = left.saturating_mul(u128::from(PRICED_TOKENS)).checked_div(u128::from(output.get()));
     tokens.map_or(all, |tokens| Tokens::new(u64::try_from(tokens).unwrap_or(u64::MAX)).min(all).max(Tokens::new(1)))
@@ -47,10 +54,10 @@ fn asked(question: &Question<'_>) -> Usage {
 }
 
 /// What tokens cost with this engine.
-fn cost(engine: &dyn Engine, usage: &Usage) -> Option<MicroUsd> {
+fn cost(engine: &dyn Engine, prices: &PriceList, usage: &Usage) -> Option<MicroUsd> {
     match engine.kind() {
         EngineKind::Worker => None,
-        EngineKind::Model => charge(engine.call_cost(), &Label::cut(model_of(engine.name())), usage),
+        EngineKind::Model => charge(engine.call_cost(), prices, &Label::cut(model_of(engine.name())), usage),
     }
 }
 
@@ -94,13 +101,13 @@ mod tests {
     fn gate_8_an_answer_is_no_longer_than_what_is_left_and_else_as_long_as_it_may() {
         let turns = [Turn::User("x".repeat(3_000))];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: Tokens::new(8_192) };
-        let longest = |cost, left| longest_answer(&Priced(cost), &question, left).get();
+        let longest = |cost, left| longest_answer(&Priced(cost), &question, &PriceList::default(), left).get();
         assert_eq!(longest(CallCost::Full, None), 8_192, "without a budget nothing is cut short");
         assert_eq!(longest(CallCost::Full, Some(MicroUsd::new(5_000_000))), 8_192);
         let bounded = longest(CallCost::IfListed, Some(MicroUsd::new(50_000)));
         assert!(bounded > 2_000 && bounded * 15 <= 50_000, "{bounded}");
         assert_eq!(longest(CallCost::Free, Some(MicroUsd::new(1))), 8_192, "a cassette costs nothing");
-        let reserve = reserve(&Priced(CallCost::Full), &question).unwrap().get();
+        let reserve = reserve(&Priced(CallCost::Full), &question, &PriceList::default()).unwrap().get();
         assert!((256 * 15..50_000).contains(&reserve), "{reserve}");
     }
 }

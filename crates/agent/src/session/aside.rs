@@ -79,11 +79,12 @@ impl Session<'_> {
     fn ask_aux(&mut self, aux: AuxEngine, text: String) -> Result<Spoken, Box<EngineFailure>> {
         let status = self.status(aux.doing());
         let (until, money) = (self.wall_clock(), self.money_left());
+        let prices = self.driver().policy().price_list();
         let Self { engines, runner, watch, frontend, .. } = self;
         let Some(asked) = engines.aux(aux) else { return Err(Box::new(missing(Label::cut(aux.doing())))) };
         let turns = [Turn::User(text)];
         let mut question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
-        question.output_tokens_max = longest_answer(asked, &question, money);
+        question.output_tokens_max = longest_answer(asked, &question, &prices, money);
         let heard = Listening { status, watch, frontend: &mut **frontend, until }.ask(asked, &question);
         let (name, lost) = (engine_label(asked.name()), asked.spent());
         engines.record_aux(aux, &question, &heard, runner.redactor());

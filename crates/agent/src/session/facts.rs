@@ -12,7 +12,7 @@ use tripwire_core::input::{
     Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict,
 };
 use tripwire_core::label::Label;
-use tripwire_core::prices::{self, PriceBasis};
+use tripwire_core::prices::{PriceBasis, PriceList};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::line::Switched;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
@@ -190,7 +190,7 @@ impl Facts<'_> {
         AgentEvent {
             cache_read_tokens: Some(usage.cache_read),
             cache_write_tokens: Some(usage.cache_write),
-            cost_micro_usd: charge(self.engines.call_cost_of(engine), model, usage),
+            cost_micro_usd: charge(self.engines.call_cost_of(engine), &self.driver.policy().price_list(), model, usage),
             input_tokens: Some(usage.fresh_input),
             model: Some(model.clone()),
             output_tokens: Some(usage.output.plus(usage.reasoning)),
@@ -255,8 +255,8 @@ impl Facts<'_> {
 }
 
 /// What the tokens of one question cost.
-pub(super) fn charge(cost_of: CallCost, model: &Label, usage: &Usage) -> Option<MicroUsd> {
-    let cost = prices::cost(model.as_str(), usage);
+pub(super) fn charge(cost_of: CallCost, prices: &PriceList, model: &Label, usage: &Usage) -> Option<MicroUsd> {
+    let cost = prices.cost(model.as_str(), usage);
     match (cost_of, cost.basis) {
         (CallCost::Free, PriceBasis::Listed | PriceBasis::HighestKnown)
         | (CallCost::IfListed, PriceBasis::HighestKnown) => None,
@@ -287,7 +287,9 @@ mod tests {
     #[test]
     fn gate_8_a_listed_model_behind_a_loopback_address_costs_its_price() {
         let usage = Usage { fresh_input: Tokens::new(1_000_000), ..Usage::default() };
-        let of = |cost_of, model: &str| charge(cost_of, &Label::cut(model), &usage).map(MicroUsd::get);
+        let of = |cost_of, model: &str| {
+            charge(cost_of, &PriceList::default(), &Label::cut(model), &usage).map(MicroUsd::get)
+        };
         let price = of(CallCost::Full, "claude-opus-4-5");
         assert_eq!(price, Some(5_000_000));
         assert_eq!(of(CallCost::IfListed, "claude-opus-4-5"), price);

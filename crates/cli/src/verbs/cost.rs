@@ -10,8 +10,9 @@ use serde_json::json;
 use std::borrow::Cow;
 use tripwire_core::explain::Explain;
 use tripwire_core::ledger::{LedgerRecord, SettledCall};
-use tripwire_core::prices;
+use tripwire_core::prices::{self, PriceList};
 use tripwire_session::ledger::LedgerBook;
+use tripwire_workspace::policy_file;
 
 /// Show what each model call cost and why, or the price list.
 ///
@@ -46,10 +47,11 @@ impl Explain for NoCallError {
 
 /// Runs the verb.
 pub(crate) fn run(args: &CostArgs) -> Result<Exit, Problem> {
-    if args.prices {
-        return list(args);
-    }
     let workspace = args.place.look()?;
+    let prices = policy_file::load_for(workspace.layout())?.policy.price_list();
+    if args.prices {
+        return list(args, &prices);
+    }
     let mut calls = Vec::new();
     if let Some(book) = LedgerBook::look(workspace.layout())? {
         book.each(|line| {
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &CostArgs) -> Result<Exit, Problem> {
     }
     if let Some(number) = args.explain {
         let call = calls.iter().find(|(index, _)| *index == number).ok_or(NoCallError(number))?;
-        return explain(args, call.0, &call.1);
+        return explain(args, call.0, &call.1, &prices);
     }
     let mut out = Out::lock();
     let total: u64 = calls.iter().map(|(_, call)| call.micro_usd.get()).sum();
@@ -115,9 +117,9 @@ fn as_json(index: u64, call: &SettledCall) -> serde_json::Value {
 }
 
 /// The sum of one call, class by class.
-fn explain(args: &CostArgs, index: u64, call: &SettledCall) -> Result<Exit, Problem> {
+fn explain(args: &CostArgs, index: u64, call: &SettledCall, prices: &PriceList) -> Result<Exit, Problem> {
     let usage = &call.usage;
-    let rates = prices::rates(call.model.as_str(), usage.input());
+    let rates = prices.rates(call.model.as_str(), usage.input());
     let classes = [
         ("fresh input", usage.fresh_input),
         ("cache read", usage.cache_read),
@@ -125,7 +127,7 @@ fn explain(args: &CostArgs, index: u64, call: &SettledCall) -> Result<Exit, Prob
         ("cache write, 1 h", usage.cache_write_long),
         ("output and reasoning", usage.output.plus(usage.reasoning)),
     ];
-    let list = prices::cost(call.model.as_str(), usage).micro_usd;
+    let list = prices.cost(call.model.as_str(), usage).micro_usd;
     let mut out = Out::lock();
     if args.form.json {
         let lines: Vec<_> = classes
@@ -167,7 +169,7 @@ fn explain(args: &CostArgs, index: u64, call: &SettledCall) -> Result<Exit, Prob
     Ok(Exit::Done)
 }
 
-fn list(args: &CostArgs) -> Result<Exit, Problem> {
+fn list(args: &CostArgs, own: &PriceList) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     if args.form.json {
         let models: Vec<_> = prices::listed()
@@ -176,7 +178,10 @@ fn list(args: &CostArgs) -> Result<Exit, Problem> {
                     "long": model.long.map(|(above, rates)| json!({"above": above, "micro_usd_per_1000": rates}))})
             })
             .collect();
-        out.line(&json!({"version": 1, "read_on": prices::LISTED_ON, "models": models}).to_string())?;
+        let own: Vec<_> =
+            own.own().iter().map(|(name, rates)| json!({"name": name, "micro_usd_per_1000": rates})).collect();
+        let object = json!({"version": 1, "read_on": prices::LISTED_ON, "models": models, "own": own});
+        out.line(&object.to_string())?;
         out.flush()?;
         return Ok(Exit::Done);
     }
@@ -189,9 +194,10 @@ fn list(args: &CostArgs) -> Result<Exit, Problem> {
         Column::figure("write 1 h"),
         Column::figure("output"),
     ]);
-    for model in prices::listed() {
-        let mut row = vec![(model.name.to_owned(), None)];
-        row.extend(model.rates.iter().map(|rate| (format!("{}.{:03}", rate / 1_000, rate % 1_000), None)));
+    let own = own.own().iter().map(|(name, rates)| (format!("{name} (money.prices)"), rates));
+    for (name, rates) in own.chain(prices::listed().map(|model| (model.name.to_owned(), model.rates))) {
+        let mut row = vec![(name, None)];
+        row.extend(rates.iter().map(|rate| (format!("{}.{:03}", rate / 1_000, rate % 1_000), None)));
         table.row(row);
     }
     for line in table.lines() {

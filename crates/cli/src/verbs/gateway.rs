@@ -131,6 +131,7 @@ fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
         layout: workspace.layout().clone(),
         env: |name| std::env::var(name).ok(),
         outbound: Outbound::new(policy.secrets.outbound, workspace::redactor(&workspace)?),
+        prices: policy.price_list(),
         talk: Box::new(print::say),
     };
     let mut told = Ok(());

@@ -2,6 +2,7 @@
 
 use super::by_profile::ByProfile;
 use super::list::{List, NarrowList};
+use super::own_prices::OwnPrices;
 use super::setting::{
     Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
 };
@@ -283,6 +284,9 @@ settings! {
         budget_micro_usd: Limit<MicroUsd> = Limit::Off, "SPEC §3 GATE-8";
         /// The share at which the agent is warned.
         warning_share: Ratio = Ratio::from_per_mille(800), "SPEC §3 GATE-8";
+        /// Prices of models over the built-in list, in dollars per million tokens: `model=INPUT/OUTPUT`, or `model=INPUT/CACHE
+        /// READ/CACHE WRITE/LONG CACHE WRITE/OUTPUT`, with commas between models.
+        prices: OwnPrices = OwnPrices::none(), "SPEC §3 GATE-8";
     }
     /// Who is notified.
     Notify notify {

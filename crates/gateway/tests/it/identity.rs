@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tripwire_core::policy::OnOutbound;
+use tripwire_core::prices::PriceList;
 use tripwire_gateway::wire::Api;
 use tripwire_gateway::wire::decode::Encoding;
 use tripwire_gateway::{Outbound, ServeOptions, serve};
@@ -83,6 +84,7 @@ fn gateway(dir: &TestDir, provider: SocketAddr) -> SocketAddr {
         layout: Layout::at(&dir.path().join("g")),
         env: |_| None,
         outbound: Outbound::new(OnOutbound::Note, Redactor::default()),
+        prices: PriceList::default(),
         talk: Box::new(|_| ()),
     };
     let (ready, address) = channel();

@@ -69,3 +69,31 @@ fn gate_8_cost_shows_the_dated_price_list_and_says_when_there_is_nothing_to_show
     assert_eq!(run(&dir, &["cost", "--prices", "--explain", "1"]).status.code(), Some(2));
     assert!(!dir.path().join(".geometry").exists(), "looking makes nothing");
 }
+
+#[test]
+fn gate_8_gateway_a_person_sets_prices_and_a_wrong_one_is_named() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(1_000, 100).as_bytes()));
+    let dir = TestDir::new();
+    let geometry = dir.path().join("w/.geometry");
+    std::fs::create_dir_all(&geometry).unwrap();
+    let manifest = geometry.join("MANIFEST.yaml");
+    std::fs::write(&manifest, "money:\n  prices: \"claude-sonnet-4-5=1/2, mine=0.001/0.001\"\n").unwrap();
+    let gateway = Gateway::start_in(dir, &config(&provider, ""));
+    let ask = |model: &str| format!(r#"{{"model":"{model}","max_tokens":100,"messages":[]}}"#);
+    // 1,000 tokens at $1 and 100 at $2 a million.
+    gateway.post("/anthropic/v1/messages", &ask("claude-sonnet-4-5"));
+    assert_eq!(gateway.spent(), 1_200);
+    gateway.post("/anthropic/v1/messages", &ask("mine-20260101"));
+    assert_eq!(gateway.spent(), 1_202, "a price of one's own is no estimate");
+    gateway.post("/anthropic/v1/messages", &ask("claude-opus-4-5"));
+    assert_eq!(gateway.spent(), 1_202 + 5_000 + 2_500, "others keep the list's");
+    let shown = String::from_utf8(gateway.verb(&["cost", "--prices"]).stdout).unwrap();
+    assert!(shown.contains("mine (money.prices)"), "{shown}");
+    let line = gateway.json(&["cost"])["calls"][0]["line"].to_string();
+    let sum = String::from_utf8(gateway.verb(&["cost", "--explain", &line]).stdout).unwrap();
+    assert!(sum.contains("$1.000/M"), "{sum}");
+    std::fs::write(&manifest, "money:\n  prices: \"mine=cheap\"\n").unwrap();
+    let refused = gateway.verb(&["cost", "--prices"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("money.prices"), "{refused:?}");
+}
