@@ -4,6 +4,7 @@ mod app_server;
 mod hook;
 mod launch;
 mod output;
+mod route;
 mod settings;
 mod transcript;
 mod trust;

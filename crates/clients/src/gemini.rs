@@ -3,6 +3,7 @@
 mod hook;
 mod launch;
 mod output;
+mod route;
 mod settings;
 mod transcript;
 

@@ -138,7 +138,8 @@ impl Chain {
             | What::Compacted(_)
             | What::Fault(_)
             | What::PolicyDrift(_)
-            | What::EngineSwitched(_) => Source::Other,
+            | What::EngineSwitched(_)
+            | What::ModelSpend(_) => Source::Other,
         };
         let mut turn = Turn {
             place,

@@ -23,6 +23,7 @@ pub mod decision;
 pub mod effect;
 pub mod enforcement;
 pub mod explain;
+pub mod family;
 pub mod input;
 pub mod label;
 pub mod ledger;

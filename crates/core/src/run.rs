@@ -455,7 +455,8 @@ const fn is_answer(what: &What) -> bool {
         | What::ReportStands(_)
         | What::Fault(_)
         | What::PolicyDrift(_)
-        | What::EngineSwitched(_) => false,
+        | What::EngineSwitched(_)
+        | What::ModelSpend(_) => false,
     }
 }
 

@@ -74,9 +74,21 @@ impl Books {
         Ok(Self { ledger, book, minutes: BTreeMap::new(), broken: None })
     }
 
+    /// Opens the ledger of a workspace for one session, which nobody has booked on before.
+    pub(crate) fn of_session(layout: &Layout, config: &Config) -> Result<Self, DriverError> {
+        let mut ledger = Ledger::default();
+        ledger.configure(config.accounts.iter().cloned());
+        Ok(Self { ledger, book: LedgerBook::open(layout)?, minutes: BTreeMap::new(), broken: None })
+    }
+
     /// Takes over a new configuration.
     pub(crate) fn configure(&mut self, config: &Config) {
         self.ledger.configure(accounts(config));
+    }
+
+    /// Sets one account, such as that of a session whose budget was raised.
+    pub(crate) fn set(&mut self, account: AccountId, settings: AccountSettings) {
+        self.ledger.set(account, settings);
     }
 
     /// What is left for an account.

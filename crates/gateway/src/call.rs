@@ -12,6 +12,7 @@ use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on};
+use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::upstream::UpstreamError;
 use crate::wire::decode::Encoding;
@@ -203,6 +204,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
     let mut books = shared.books();
     if let Some(broken) = &books.broken {
         let reason = format!("the ledger cannot be written: {broken}");
+        shared.tell(|| ModelNews::Broken(reason.clone()));
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "make room on the disk, then restart it"));
     }
     let refused = |error: &ReserveError| RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint());
@@ -214,10 +216,14 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
             least.in_dollars()
         );
         books.refused(account, &facts.model, "budget");
+        shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
     let reservation = books.reserve(account, &worst).map_err(|error| refused(&error))?;
     drop(books);
+    if let Some(run) = shared.run.as_ref().filter(|_| is_own(call)) {
+        run.count_own_credential();
+    }
     let mut open = OpenCall {
         shared: Arc::clone(shared),
         provider: String::new(),
@@ -240,6 +246,11 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
     let body = if edits.is_empty() { call.body.clone() } else { Bytes::from(edited(&call.body, edits)) };
     open.request_bytes = body.len() as u64;
     Ok(Attempt { open, body, filter })
+}
+
+/// Whether a call goes out with a credential of the caller's own.
+const fn is_own(call: &IncomingCall) -> bool {
+    matches!(call.caller.credentials, Credentials::Passed) && call.provider.key.is_none()
 }
 
 /// Passes the reply on and settles the call with it.

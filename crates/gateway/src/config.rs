@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use toml::Spanned;
 use tripwire_core::explain::Explain;
+use tripwire_core::family::KeyHeader;
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
@@ -41,6 +42,8 @@ pub struct Provider {
     pub base: Uri,
     /// Its key, where we hold it.
     pub key: Option<Secret>,
+    /// The header that carries the key.
+    pub key_header: KeyHeader,
     /// Who takes over when it is overloaded.
     pub fallback: Vec<String>,
     /// Whether paths without a price pass.
@@ -233,6 +236,7 @@ fn default_providers(env: &dyn Fn(&str) -> Option<String>) -> Vec<Arc<Provider>>
             family,
             base: base.parse().ok()?,
             key: env(key).and_then(|key| Secret::new(&key)).filter(Secret::is_sendable),
+            key_header: KeyHeader::Usual,
             fallback: Vec::new(),
             unpriced: Unpriced::Refuse,
             ca_file: None,
@@ -337,6 +341,7 @@ impl Reader<'_> {
             family: provider.api,
             base,
             key,
+            key_header: KeyHeader::Usual,
             fallback: provider.fallback.iter().map(|name| name.get_ref().clone()).collect(),
             unpriced: provider.unpriced,
             ca_file: provider.ca_file.clone(),

@@ -19,6 +19,8 @@ mod refusal;
 mod request;
 mod rests;
 mod route;
+mod run_door;
+pub mod run_mode;
 mod server;
 mod shared;
 pub mod token;
@@ -27,5 +29,6 @@ pub mod usage;
 pub mod wire;
 
 pub use outbound::Outbound;
+pub use run_door::ModelNews;
 pub use server::{GatewayError, ServeOptions, serve};
 pub use shared::Talk;

@@ -2,6 +2,7 @@
 //! what had been seen by then.
 
 use crate::admission::{SERVER_CALL_PRICE, WorstCase, times};
+use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::wire::RequestFacts;
 use crate::wire::reply::ReplyReader;
@@ -55,6 +56,7 @@ impl OpenCall {
             metrics.calls.fetch_add(1, Ordering::Relaxed);
             metrics.micro_usd.fetch_add(call.micro_usd.get(), Ordering::Relaxed);
             metrics.tokens.fetch_add(call.usage.total().get(), Ordering::Relaxed);
+            self.shared.tell(|| ModelNews::Settled(Box::new(call.clone())));
             if !call.excess.is_zero() {
                 let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
                 let text = format!("{caller}: {} beyond what was reserved", call.excess.in_dollars());

@@ -11,6 +11,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request};
+use tripwire_core::family::KeyHeader;
 
 /// Headers that belong to one connection.
 const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -74,10 +75,12 @@ pub(crate) fn outgoing(
     let host = authority.rsplit('@').next().unwrap_or(authority);
     headers.insert(HOST, HeaderValue::from_str(host).ok()?);
     if let Some(key) = &provider.key {
-        let (name, value) = match provider.family {
-            Family::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
-            Family::OpenAi => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
-            Family::Gemini => (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned()),
+        let (name, value) = match (provider.family, provider.key_header) {
+            (Family::Anthropic, KeyHeader::Usual) => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
+            (Family::Gemini, KeyHeader::Usual) => (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned()),
+            (Family::OpenAi, KeyHeader::Usual) | (_, KeyHeader::Bearer) => {
+                (AUTHORIZATION, format!("Bearer {}", key.reveal()))
+            }
         };
         let mut value = HeaderValue::from_str(&value).ok()?;
         value.set_sensitive(true);

@@ -30,9 +30,9 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     shared.metrics.requests.fetch_add(1, Ordering::Relaxed);
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().to_owned();
-    let path = match &shared.segment {
+    let path = match &shared.run {
         None => path.as_str(),
-        Some(segment) => strip_segment(&path, segment).unwrap_or_default(),
+        Some(run) => run.strip(&path).unwrap_or_default(),
     };
     let (family, rest) = split(path);
     let done = match (family, path) {
@@ -49,13 +49,6 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
         shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
         refusal.reply(family.unwrap_or(Family::OpenAi))
     }))
-}
-
-/// The rest of a path behind its secret first segment; the segment is compared like a token.
-fn strip_segment<'p>(path: &'p str, segment: &str) -> Option<&'p str> {
-    let (first, rest) = path.strip_prefix('/')?.split_once('/')?;
-    let rest_at = path.len() - rest.len() - 1;
-    same(&Digest::of(first.as_bytes()), &Digest::of(segment.as_bytes())).then(|| path.get(rest_at..)).flatten()
 }
 
 /// The family and the provider's own path.
@@ -80,6 +73,11 @@ fn scrape(shared: &Shared, parts: &Parts) -> Result<Response<ReplyBody>, Refused
 fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
     let config = shared.config();
     let presented = token(parts).map(|token| Digest::of(token.as_bytes()));
+    if let Some(run) = &shared.run {
+        let is_ours = presented.as_ref().is_some_and(|presented| same(presented, &run.token));
+        let credentials = if is_ours { Credentials::Brokered } else { Credentials::Passed };
+        return Ok(Caller { account: run.account.clone(), key: None, credentials });
+    }
     if config.keys.is_empty() && shared.bind == Bind::Loopback {
         let account = AccountId::new(AccountKind::Key, LOCAL);
         return Ok(Caller { account, key: None, credentials: Credentials::Passed });

@@ -159,7 +159,7 @@ async fn run(
         connections: AtomicUsize::new(0),
         connections_max: connections_max(),
         bind,
-        segment: None,
+        run: None,
         outbound,
         ledger: Mutex::new(books),
         talk,
@@ -189,7 +189,7 @@ async fn run(
 }
 
 /// Serves one connection, or says that there are too many.
-fn admit(shared: &Arc<Shared>, socket: TcpStream) {
+pub(crate) fn admit(shared: &Arc<Shared>, socket: TcpStream) {
     let shared = Arc::clone(shared);
     let open = shared.connections.fetch_add(1, Ordering::Relaxed);
     let is_full = open >= shared.connections_max;
@@ -243,14 +243,14 @@ async fn drain(shared: &Arc<Shared>) {
     }
 }
 
-async fn keep_durable(shared: Arc<Shared>) {
+pub(crate) async fn keep_durable(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(SYNC_EVERY).await;
         shared.books().sync();
     }
 }
 
-async fn watch_orders(layout: Layout, orders: watch::Sender<Standing>) {
+pub(crate) async fn watch_orders(layout: Layout, orders: watch::Sender<Standing>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let now = look(&layout);
@@ -259,7 +259,7 @@ async fn watch_orders(layout: Layout, orders: watch::Sender<Standing>) {
 }
 
 /// What the control files order; what cannot be looked at counts as a stop.
-fn look(layout: &Layout) -> Standing {
+pub(crate) fn look(layout: &Layout) -> Standing {
     let there =
         |path: PathBuf| !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
     if there(layout.stop()) {

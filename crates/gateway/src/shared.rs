@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::config::Config;
 use crate::outbound::Outbound;
 use crate::rests::Rests;
+use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -24,8 +25,8 @@ pub(crate) struct Shared {
     pub(crate) connections_max: usize,
     /// Whether callers must present a token although none is configured.
     pub(crate) bind: Bind,
-    /// The first segment of every path, where one run has the gateway for itself.
-    pub(crate) segment: Option<String>,
+    /// The one session that it serves, where a run has the gateway for itself.
+    pub(crate) run: Option<RunDoor>,
     /// What must not be told to a provider.
     pub(crate) outbound: Outbound,
     /// The ledger; see [`Self::books`].
@@ -80,6 +81,13 @@ impl Shared {
 
     pub(crate) fn standing(&self) -> Standing {
         *self.standing.borrow()
+    }
+
+    /// Tells the run that it serves, if it serves one.
+    pub(crate) fn tell(&self, news: impl FnOnce() -> ModelNews) {
+        if let Some(run) = &self.run {
+            run.tell(news());
+        }
     }
 
     /// Tells the person at the terminal.

@@ -17,9 +17,10 @@ mod reply_facts;
 mod splice;
 pub mod usage_chunk;
 
-pub use facts::{Api, Delivery, Family, InputBound, PathKind, RequestFacts, UsageTelling, WireError};
+pub use facts::{Api, Delivery, InputBound, PathKind, RequestFacts, UsageTelling, WireError};
 pub use reply_facts::{Refusal, ReplyFacts};
 pub use splice::Edit;
+pub use tripwire_core::family::Family;
 
 use members::Members;
 

@@ -119,6 +119,11 @@ impl EndFacts<'_> {
     }
 
     fn by_itself(&self, exit: TreeExit) -> Ending {
+        // A client whose model call was refused for want of money ends in its own way; the money is why.
+        let is_done = exit == TreeExit::Exited(0) && self.pulse.released.is_some();
+        if self.pulse.unpaid.is_some() && !is_done {
+            return Ending::Held(HoldReason::Money);
+        }
         if let Some(why) = self.overload().or_else(|| self.refused_by_status(exit)) {
             return Ending::Parked(why);
         }
@@ -181,6 +186,7 @@ fn is_overload(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_core::units::MicroUsd;
 
     fn ending(client: Client, exit: TreeExit, words: &ExitMessage, released: Option<Verification>) -> Ending {
         let mut pulse = Pulse::released(released);
@@ -231,6 +237,23 @@ mod tests {
         assert_eq!(of(StepCap::Reached, None), Ending::StepCap);
         assert!(matches!(of(StepCap::Room, None), Ending::ClientFailed(_)));
         assert_eq!(of(StepCap::Reached, Some(Verification::Verified)), Ending::Done(Verification::Verified));
+    }
+
+    #[test]
+    fn gate_8_a_client_that_ends_because_its_model_call_was_not_paid_for_ends_at_its_budget() {
+        let silent = ExitMessage::default();
+        let of = |exit, unpaid, released| {
+            let mut pulse = Pulse::released(released);
+            (pulse.events, pulse.unpaid) = (1, unpaid);
+            let end = WorkerEnd::ByItself(exit);
+            EndFacts { client: Client::Claude, end: &end, pulse: &pulse, message: &silent, refusal: None }.ending()
+        };
+        let (unpaid, money) = (Some(MicroUsd::new(5)), Ending::Held(HoldReason::Money));
+        assert_eq!(of(TreeExit::Exited(1), unpaid, None), money);
+        assert_eq!(of(TreeExit::Exited(0), unpaid, None), money, "an exit code alone is not believed");
+        let done = Some(Verification::Verified);
+        assert_eq!(of(TreeExit::Exited(0), unpaid, done), Ending::Done(Verification::Verified));
+        assert!(matches!(of(TreeExit::Exited(1), None, None), Ending::ClientFailed(_)));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use tripwire_clients::Client;
 use tripwire_clients::launch::LaunchError;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::FileError;
+use tripwire_gateway::GatewayError;
+use tripwire_gateway::run_mode::RouteError;
 use tripwire_sandbox::TreeError;
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::geometry::report_parts::UnreadReportError;
@@ -41,6 +43,12 @@ pub enum RunError {
     /// The client cannot be started.
     #[error(transparent)]
     Tree(#[from] TreeError),
+    /// The gateway of the run cannot be begun.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    /// The client's provider has no address that can be asked.
+    #[error(transparent)]
+    Route(#[from] RouteError),
     /// The record of the run cannot be written.
     #[error(transparent)]
     Record(#[from] FileError),
@@ -69,6 +77,8 @@ impl Explain for RunError {
             Self::Launch(error) => error.hint(),
             Self::Driver(error) => error.hint(),
             Self::Tree(error) => error.hint(),
+            Self::Gateway(error) => error.hint(),
+            Self::Route(_) => "set the client's base URL right, or run with `--no-gateway`".into(),
             Self::Record(error) => error.hint(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
         }
@@ -76,12 +86,13 @@ impl Explain for RunError {
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Tree(_) => ExitClass::BadInput,
+            Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Tree(_) | Self::Route(_) => ExitClass::BadInput,
             Self::Unread(error) => error.exit_class(),
             Self::Launch(error) => error.exit_class(),
             Self::Blocked("STOP") => ExitClass::Stopped,
             Self::Blocked(_) => ExitClass::Held,
             Self::Driver(error) => error.exit_class(),
+            Self::Gateway(error) => error.exit_class(),
             Self::Record(_) | Self::Setup { .. } => ExitClass::DoesNotHold,
         }
     }

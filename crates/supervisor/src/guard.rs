@@ -8,6 +8,7 @@ pub(crate) mod pulse;
 
 use self::open_calls::OpenCalls;
 use self::pulse::{Orders, Pulse, TestRun};
+use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, Presence};
 use crate::socket::Question;
 use crate::sources;
@@ -17,12 +18,14 @@ use std::time::{Duration, Instant};
 use tripwire_clients::Homes;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured};
-use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
+use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, ToolCall};
 use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
-use tripwire_core::input::What;
+use tripwire_core::input::{ModelSpend, What};
+use tripwire_core::ledger::SettledCall;
+use tripwire_gateway::ModelNews;
 use tripwire_observe::{CleanCall, observe};
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
@@ -31,12 +34,23 @@ use tripwire_session::sources::{counts_as_code, is_source};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
+/// What surrounds a guard.
+pub(crate) struct GuardPlace {
+    pub(crate) workspace: Workspace,
+    pub(crate) homes: Homes,
+    pub(crate) presence: Presence,
+    pub(crate) notifier: Arc<dyn Notifier>,
+    /// The gateway of the run, if it has one.
+    pub(crate) gateway: Option<ModelGateway>,
+}
+
 /// The guard.
 pub(crate) struct Guard {
     workspace: Workspace,
     homes: Homes,
     presence: Presence,
     notifier: Arc<dyn Notifier>,
+    gateway: Option<ModelGateway>,
     sources: Mutex<Option<FileMarks>>,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
@@ -47,18 +61,18 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Takes a session over.
-    pub(crate) fn new(
-        workspace: Workspace,
-        homes: Homes,
-        presence: Presence,
-        notifier: Arc<dyn Notifier>,
-        driver: Driver,
-    ) -> Self {
+    pub(crate) fn new(around: GuardPlace, driver: Driver) -> Self {
+        let GuardPlace { workspace, homes, presence, notifier, gateway } = around;
         let sources = Mutex::new(FileMarks::of(workspace.root()));
         let pulse = Mutex::new(Pulse::of(&driver));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
-        Self { workspace, homes, presence, notifier, sources, engine, pulse, open, changed, served }
+        Self { workspace, homes, presence, notifier, gateway, sources, engine, pulse, open, changed, served }
+    }
+
+    /// The gateway of the run, if it has one.
+    pub(crate) const fn gateway(&self) -> Option<&ModelGateway> {
+        self.gateway.as_ref()
     }
 
     /// How things stand now.
@@ -159,6 +173,7 @@ impl Guard {
             homes: &self.homes,
             clock: clock::now,
             changes: Measured::Given(None),
+            figures: FigureUse::ContextOnly,
         };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
@@ -251,11 +266,18 @@ impl Guard {
     }
 
     fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
-        let changes = self.changes_of(call);
+        let changes = Measured::Given(self.changes_of(call));
         self.with_engine(|driver| {
-            let changes = Measured::Given(changes);
-            let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now, changes };
+            self.take_model_calls(driver)?;
+            let counts = self.gateway.as_ref().is_some_and(ModelGateway::counts);
+            let figures = if counts { FigureUse::ContextOnly } else { FigureUse::Everything };
+            let (workspace, homes) = (&self.workspace, &self.homes);
+            let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures };
+            let spent = driver.view().spent;
             let handled = handler.handle(call, driver, attempt)?;
+            if let Some(gateway) = self.gateway.as_ref().filter(|_| driver.view().spent != spent) {
+                gateway.note_bypass(&self.notifier);
+            }
             for taken in &handled.taken {
                 self.publish(driver, taken);
             }
@@ -285,15 +307,44 @@ impl Guard {
         self.with_engine(|driver| {
             // With a fault the run is ending, and what is handed over now says how.
             let broken = self.lock_pulse().fault.is_some();
+            if !broken {
+                self.take_model_calls(driver)?;
+            }
             let taken = if broken { driver.take_last(what, clock::now)? } else { driver.take_now(what, clock::now)? };
             self.publish(driver, &taken);
             Ok(taken)
         })
     }
 
-    /// Looks whether people or the clock have something to say, and takes it in.
+    /// Takes in what the gateway has booked and refused since the last look.
+    fn take_model_calls(&self, driver: &mut Driver) -> Result<(), DriverError> {
+        let Some(gateway) = &self.gateway else { return Ok(()) };
+        for news in gateway.news() {
+            let (what, refusal) = match news {
+                ModelNews::Broken(why) => {
+                    self.fault(&why);
+                    continue;
+                }
+                ModelNews::Settled(call) => {
+                    let SettledCall { model, micro_usd, usage, .. } = *call;
+                    (What::ModelSpend(ModelSpend { model, micro_usd, usage }), None)
+                }
+                ModelNews::Refused { model, least } => {
+                    (hooks::model_request(&model, driver.role(), Some(least)), Some(least))
+                }
+            };
+            let taken = driver.take_now(what, clock::now)?;
+            self.publish(driver, &taken);
+            self.lock_pulse().unpaid = refusal;
+        }
+        gateway.follow_budget(driver.view().budget_micro_usd);
+        Ok(())
+    }
+
+    /// Looks whether people, the clock or the gateway have something to say, and takes it in.
     pub(crate) fn look(&self) -> Result<(), DriverError> {
         self.with_engine(|driver| {
+            self.take_model_calls(driver)?;
             let due = self.lock_pulse().deadline.is_some_and(|deadline| {
                 clock::now().epoch_ms() >= driver.start().epoch_ms().saturating_add(deadline.get())
             });

@@ -12,6 +12,7 @@ mod error;
 mod folder;
 mod guard;
 mod late_hooks;
+mod model_gateway;
 mod no_hook;
 mod options;
 mod output_tap;
@@ -28,11 +29,12 @@ mod worker;
 
 pub use ending::Ending;
 pub use error::RunError;
-pub use options::{Notifier, Output, Presence, RunOptions, StderrUse, WatchLimits};
-pub use report::{EngineSwitch, Proof, RunReport};
+pub use options::{GatewaySwitch, Notifier, Output, Presence, RunOptions, StderrUse, WatchLimits};
+pub use report::{EngineSwitch, GatewayReport, GatewayState, Proof, RunReport};
 pub use verify::Verified;
 
 use folder::RunFolder;
+use model_gateway::WaitingGateway;
 use run_loop::{FallbackEngine, RunLoop};
 use std::ffi::OsString;
 use std::path::Path;
@@ -74,14 +76,17 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
         notifier.say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
     interrupts::watch().map_err(setup("watch for interrupts"))?;
-    let first = worker::prepare(options, &folder, program, &options.command)?;
+    let gateway = WaitingGateway::open(options).map_err(setup("open a port for the gateway"))?;
+    let place = gateway.as_ref().map(WaitingGateway::place);
+    let first = worker::prepare(options, &folder, place, program, &options.command)?;
     let (layout, signing) = (options.workspace.layout(), options.signing.clone());
     let driver = Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), |policy| {
         options.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
         test_command::fill_in(options.workspace.root(), policy)
     })?
     .with_reporting(options.reporting);
-    RunLoop::open(options, &folder, driver, notifier)?.run(first, fallbacks)
+    let gateway = gateway.map(|gateway| gateway.serve(options, &driver, &notifier)).transpose()?;
+    RunLoop::open(options, &folder, driver, notifier, gateway)?.run(first, fallbacks)
 }
 
 fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError> {

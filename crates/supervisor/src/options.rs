@@ -74,6 +74,17 @@ pub struct RunOptions {
     pub signing: Option<Signing>,
     /// How long the supervisor waits for signs of life.
     pub limits: WatchLimits,
+    /// Whether model calls go through the gateway.
+    pub gateway: GatewaySwitch,
+}
+
+/// Whether model calls go through the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewaySwitch {
+    /// They do, where the client can be told.
+    On,
+    /// They do not: the client's own records are all that counts.
+    Off,
 }
 
 /// Whether a person at a terminal can answer a hold.

@@ -5,6 +5,7 @@ use crate::verify::Verified;
 use serde::Serialize;
 use std::time::Duration;
 use tripwire_core::chain::ChainView;
+use tripwire_gateway::run_mode::RunTotals;
 use tripwire_session::driver::RecentFinding;
 use tripwire_session::supervised::StopReceipt;
 
@@ -41,6 +42,47 @@ pub struct RunReport {
     pub containment: &'static str,
     /// Whether the client's processes saw `.geometry/` read-only and no key.
     pub shielded: bool,
+    /// What passed the gateway; none where the person wanted none.
+    pub gateway: Option<GatewayReport>,
+}
+
+/// What passed the gateway of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayReport {
+    /// How far it saw the run's model calls.
+    pub state: GatewayState,
+    /// What passed.
+    pub totals: RunTotals,
+    /// Why calls of a worker went past it.
+    pub around: Vec<String>,
+}
+
+impl GatewayReport {
+    /// Whether the budget held for every call.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.state == GatewayState::On && self.totals.unpriced == 0
+    }
+
+    /// Whether the provider's keys were kept from the client; nothing without a call.
+    #[must_use]
+    pub const fn is_brokered(&self) -> Option<bool> {
+        if self.totals.calls == 0 && self.totals.own_credentials == 0 {
+            return None;
+        }
+        Some(self.totals.own_credentials == 0)
+    }
+}
+
+/// How far the gateway saw a run's model calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayState {
+    /// All of them.
+    On,
+    /// Not those of a client that cannot be told of it.
+    Around,
+    /// A client that was told of it spent past it.
+    Bypassed,
 }
 
 /// What a verdict of `VERIFIED` rests on.

@@ -5,8 +5,9 @@ use crate::ending::{EndFacts, Ending, WorkerEnd};
 use crate::engine_thread::EngineThread;
 use crate::error::RunError;
 use crate::folder::RunFolder;
-use crate::guard::Guard;
+use crate::guard::{Guard, GuardPlace};
 use crate::late_hooks::LateHooks;
+use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, RunOptions};
 use crate::output_tap::{OutputTap, StderrTail};
 use crate::report::{EngineSwitch, RunReport};
@@ -78,6 +79,7 @@ impl<'a> RunLoop<'a> {
         folder: &'a RunFolder,
         driver: Driver,
         notifier: Arc<dyn Notifier>,
+        gateway: Option<ModelGateway>,
     ) -> Result<Self, RunError> {
         let setup = |what| move |error| RunError::Setup { what, error };
         let session = driver.session().clone();
@@ -91,8 +93,14 @@ impl<'a> RunLoop<'a> {
         };
         let record_file = HeldRecord::begin(options.workspace.layout(), &session, &record)?;
         let limit = driver.policy().limits.max_session_runtime_ms.get();
-        let (workspace, homes) = (options.workspace.clone(), options.homes.clone());
-        let guard = Arc::new(Guard::new(workspace, homes, options.presence, Arc::clone(&notifier), driver));
+        let around = GuardPlace {
+            workspace: options.workspace.clone(),
+            homes: options.homes.clone(),
+            presence: options.presence,
+            notifier: Arc::clone(&notifier),
+            gateway,
+        };
+        let guard = Arc::new(Guard::new(around, driver));
         // What people did before is taken in now, and the key that signs it is there before it is hidden.
         guard.take(What::Tick)?;
         serve::listen(&folder.socket(), folder.program(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
@@ -189,6 +197,9 @@ impl<'a> RunLoop<'a> {
             message.error = complaint;
         }
         self.text.clone_from(&message.text);
+        if let Some(gateway) = self.context.guard.gateway() {
+            self.take_model_calls(gateway);
+        }
         let pulse = self.context.guard.pulse();
         self.shown = pulse.proof.as_ref().map_or(Shown::Unknown, |run| audit.shows(run));
         let facts = EndFacts { client, end: &end, pulse: &pulse, message: &message, refusal: audit.refusal() };
@@ -251,7 +262,8 @@ impl<'a> RunLoop<'a> {
             }
             (None, Some(_) | None) => {}
         }
-        match worker::prepare(context.options, context.folder, program, command) {
+        let gateway = context.guard.gateway().map(ModelGateway::place);
+        match worker::prepare(context.options, context.folder, gateway, program, command) {
             Ok(worker) => AfterWorker::Next(Box::new(worker)),
             Err(error) => AfterWorker::End(not_prepared(&error)),
         }
@@ -266,6 +278,7 @@ impl<'a> RunLoop<'a> {
 
     /// Journals how it ended, and writes the record of the run.
     fn close(mut self, ending: Ending) -> RunReport {
+        self.end_gateway();
         let Closed { mut ending, verified, proof } = closing::close(&self.context, ending, self.shown, self.deadline);
         if self.receipt.survivors > 0 {
             ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
@@ -296,6 +309,24 @@ impl<'a> RunLoop<'a> {
             switches: self.switches,
             containment: self.contained,
             shielded: self.record.shielded,
+            gateway: self.context.guard.gateway().map(ModelGateway::report),
+        }
+    }
+
+    /// Ends the gateway, so that what its last calls cost is in the journal before the end is.
+    fn end_gateway(&self) {
+        if let Some(gateway) = self.context.guard.gateway() {
+            gateway.finish();
+            self.take_model_calls(gateway);
+        }
+    }
+
+    /// Has the engine take in what the gateway told last, before anything is said about the end.
+    fn take_model_calls(&self, gateway: &ModelGateway) {
+        if gateway.has_news()
+            && let Err(error) = self.context.take(What::Tick)
+        {
+            self.context.notifier.say(&format!("note: the last model calls are not in the journal: {error}"));
         }
     }
 

@@ -11,7 +11,9 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use tripwire_clients::hook_command;
-use tripwire_clients::launch::{LaunchError, LaunchPlace, OwnWords, PreparedClient, Program};
+use tripwire_clients::launch::{
+    GatewayPlace, LaunchError, LaunchPlace, OwnWords, PreparedClient, Program, Routing, keep_from_proxies,
+};
 use tripwire_sandbox::{Tree, TreeSpec, TreeStdio};
 use tripwire_workspace::clock;
 
@@ -45,6 +47,7 @@ pub(crate) fn check_hooks(options: &RunOptions, program: Program, command: &[OsS
         root: options.workspace.root(),
         env: &options.env,
         homes: &options.homes,
+        gateway: None,
     };
     let words = OwnWords::of(command, program.arguments);
     let off = (program.client.adapter().launch.switched_off)(&place, &words);
@@ -55,6 +58,7 @@ pub(crate) fn check_hooks(options: &RunOptions, program: Program, command: &[OsS
 pub(crate) fn prepare(
     options: &RunOptions,
     folder: &RunFolder,
+    gateway: Option<GatewayPlace<'_>>,
     program: Program,
     command: &[OsString],
 ) -> Result<Worker, LaunchError> {
@@ -68,10 +72,15 @@ pub(crate) fn prepare(
         root: options.workspace.root(),
         env: &options.env,
         homes: &options.homes,
+        gateway,
     };
-    let mut prepared = PreparedClient { command: command.to_vec(), env: options.env.clone(), read_only: Vec::new() };
+    let mut prepared =
+        PreparedClient { command: command.to_vec(), env: options.env.clone(), ..PreparedClient::default() };
     prepared.set(SOCKET_VARIABLE, folder.socket().into_os_string());
     (program.client.adapter().launch.prepare)(&place, program.arguments, &mut prepared)?;
+    if matches!(prepared.routing, Routing::Through(_)) {
+        keep_from_proxies(&mut prepared);
+    }
     Ok(Worker { program, prepared, command: command.to_vec() })
 }
 
@@ -81,6 +90,9 @@ impl Worker {
         let options = context.options;
         let client = self.program.client;
         context.guard.begin_worker();
+        if let Some(gateway) = context.guard.gateway() {
+            gateway.begin_worker(&self.prepared.routing, &context.notifier)?;
+        }
         let env = self.prepared.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mut spec = TreeSpec::new(&self.prepared.command).cwd(&options.cwd).env(env);
         for path in context.read_only(&self.prepared.read_only) {

@@ -60,12 +60,18 @@ const WALLS: [Wall; 20] = [
         Foreign::Network,
     ),
     wall(
+        "crates/gateway",
+        &["core", "fs", "observe", "secrets", "session", "shell", "workspace"],
+        Foreign::Asynchronous,
+    ),
+    wall(
         "crates/supervisor",
         &[
             "authority",
             "clients",
             "core",
             "fs",
+            "gateway",
             "judge",
             "observe",
             "sandbox",
@@ -77,11 +83,6 @@ const WALLS: [Wall; 20] = [
         Foreign::Network,
     ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),
-    wall(
-        "crates/gateway",
-        &["core", "fs", "observe", "secrets", "session", "shell", "workspace"],
-        Foreign::Asynchronous,
-    ),
     wall(
         "crates/agent",
         &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "workspace"],

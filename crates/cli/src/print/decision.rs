@@ -117,6 +117,9 @@ fn done(what: &What) -> String {
         What::Fault(_) => "a premise of the guard broke".to_owned(),
         What::PolicyDrift(drift) => format!("{} was edited on disk", drift.key),
         What::EngineSwitched(switch) => format!("{} goes on for {}", switch.to, switch.from),
+        What::ModelSpend(spend) => {
+            format!("a call of {}: {}", spend.model, counted(spend.price().tokens.get(), "token"))
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured};
-use tripwire_clients::hooks::{self, Event, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
+use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
@@ -152,7 +152,13 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
-    let handler = HookHandler { workspace, homes: &homes, clock: clock::now, changes: Measured::ByHooks };
+    let handler = HookHandler {
+        workspace,
+        homes: &homes,
+        clock: clock::now,
+        changes: Measured::ByHooks,
+        figures: FigureUse::Everything,
+    };
     let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
     // Nothing confines the agent here: its calls can write the manifest.
     let mut driver = driver.with_reach(ManifestReach::Open);

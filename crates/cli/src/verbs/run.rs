@@ -22,7 +22,7 @@ use tripwire_core::explain::Explain;
 use tripwire_fs::file;
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
-    self as supervisor, Notifier, Output, Presence, RunError, RunOptions, StderrUse, WatchLimits,
+    self as supervisor, GatewaySwitch, Notifier, Output, Presence, RunError, RunOptions, StderrUse, WatchLimits,
 };
 use tripwire_workspace::clock;
 
@@ -60,6 +60,9 @@ pub(crate) struct RunArgs {
     /// The client, where the program's name does not tell.
     #[arg(long, value_name = "CLIENT")]
     client: Option<ClientName>,
+    /// Let the client ask its model directly: nothing is counted, bounded or cut on the way, and the report says so.
+    #[arg(long)]
+    no_gateway: bool,
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
@@ -107,7 +110,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
 }
 
 /// Options of ours that no client has: behind the client's name they would bind nobody.
-const OWN_OPTIONS: [&str; 6] = ["--budget", "--max-runtime", "--until", "--verify", "--engine-fallback", "--report"];
+const OWN_OPTIONS: [&str; 7] =
+    ["--budget", "--max-runtime", "--until", "--verify", "--engine-fallback", "--no-gateway", "--report"];
 
 /// An option of ours among the client's words.
 #[derive(Debug, thiserror::Error)]
@@ -163,6 +167,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         reporting: Reporting::Own,
         signing: workspace::signing(&workspace),
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
+        gateway: if args.no_gateway { GatewaySwitch::Off } else { GatewaySwitch::On },
         workspace,
     })
 }

@@ -8,4 +8,5 @@ mod outbound;
 mod paused;
 mod support;
 mod tls;
+mod under_run;
 mod verbs;

@@ -1,6 +1,7 @@
 //! Claude Code: one settings file given by flag. What the person gave by the same flag is merged into it.
 
 use super::output;
+use super::route;
 use super::settings::{FILES, FORM, HOME};
 use crate::install::change::read_settings;
 use crate::install::settings;
@@ -103,6 +104,9 @@ fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedCli
         return Err(LaunchError::SwitchedOff { by: format!("`disableAllHooks` behind `{FLAG}`") });
     }
     add_hooks(&mut settings, place.hook);
+    if let Some(gateway) = place.gateway {
+        prepared.routing = route::route(place, gateway, &mut settings, &mut prepared.env);
+    }
     let path = place.guard_folder.join("claude-settings.json");
     write(&path, &Value::Object(settings).to_string())?;
     prepared.command.splice(arguments..arguments, [OsString::from(FLAG), path.into_os_string()]);
@@ -235,12 +239,10 @@ mod tests {
             root: cwd,
             env: &[],
             homes: &Homes::default(),
+            gateway: None,
         };
-        let mut result = PreparedClient {
-            command: command.iter().map(OsString::from).collect(),
-            env: Vec::new(),
-            read_only: Vec::new(),
-        };
+        let mut result =
+            PreparedClient { command: command.iter().map(OsString::from).collect(), ..PreparedClient::default() };
         let done = prepare(&place, 1, &mut result).map(|()| result);
         let text = std::fs::read(folder.path().join("claude-settings.json")).unwrap_or_default();
         (done, serde_json::from_slice(&text).unwrap_or_default())
@@ -318,6 +320,7 @@ mod tests {
                 root: nowhere,
                 env: &[],
                 homes: &homes,
+                gateway: None,
             };
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             switched_off(&place, &OwnWords::of(&words, 1))

@@ -1,6 +1,7 @@
 //! Gemini CLI: a home of the run's own, in which everything but the settings is a link to the person's.
 
 use super::output;
+use super::route;
 use super::settings::{FILE, FORM, HOME};
 use crate::install::change::read_settings;
 use crate::install::settings;
@@ -75,6 +76,9 @@ fn prepare(place: &LaunchPlace<'_>, _arguments: usize, prepared: &mut PreparedCl
         std::fs::create_dir_all(own.join("tmp")).map_err(file_error("make", &own))?;
         link_all(&own, &folder)?;
         settings = read(&own.join(FILE))?;
+    }
+    if let Some(gateway) = place.gateway {
+        prepared.routing = route::route(place, gateway, &settings, &mut prepared.env);
     }
     add_hooks(&mut settings, place.hook);
     let path = folder.join(FILE);
@@ -195,8 +199,10 @@ mod tests {
             root: base.path(),
             env: &env,
             homes: &homes,
+            gateway: None,
         };
-        let mut prepared = PreparedClient { command: vec!["gemini".into()], env: env.to_vec(), read_only: Vec::new() };
+        let mut prepared =
+            PreparedClient { command: vec!["gemini".into()], env: env.to_vec(), ..PreparedClient::default() };
         prepare(&place, 0, &mut prepared).unwrap();
         let home = prepared.env.iter().find(|(name, _)| name == HOME.variable).map(|(_, value)| PathBuf::from(value));
         let shadow = home.unwrap().join(".gemini");

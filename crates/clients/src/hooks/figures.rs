@@ -23,8 +23,17 @@ pub(super) struct TranscriptNews {
     pub(super) denied: Vec<(DeniedCall, Option<String>)>,
 }
 
+/// What the figures of a client's own record are good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureUse {
+    /// Tokens, money and context are counted from it.
+    Everything,
+    /// Tokens and money are counted elsewhere, by the gateway: only the context is read.
+    ContextOnly,
+}
+
 /// What is new in the transcripts: the main agent's, then that of the sub-agent that acts.
-pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>) -> TranscriptNews {
+pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>, used: FigureUse) -> TranscriptNews {
     let mut events = Vec::new();
     let mut denied = Vec::new();
     let ids = call.client.adapter().hooks.call_ids;
@@ -43,7 +52,10 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
         });
         match read {
             Ok(Some(figures)) => {
-                let mut event = event(&figures, agent, window);
+                let mut event = match used {
+                    FigureUse::Everything => event(&figures, agent, window),
+                    FigureUse::ContextOnly => without_spending(event(&figures, agent, window)),
+                };
                 if let Some(step) = memory.step_of_late_answer(&path, &figures.answer.to_string()) {
                     event.turn_id = Some(Label::cut(&step));
                 }
@@ -67,9 +79,15 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
 
 /// Puts into a call's event what nobody gave figures for. Without a record its tokens are estimated from its size: they must never
 /// count as nothing. Where no figures come at all, the context is estimated from the lines of output (CTX-1).
-pub(super) fn fill_in(call: &HookCall, memory: &mut HookMemory, window: Tokens, event: &mut AgentEvent) {
+pub(super) fn fill_in(
+    call: &HookCall,
+    memory: &mut HookMemory,
+    window: Tokens,
+    used: FigureUse,
+    event: &mut AgentEvent,
+) {
     let Event::Done(tool, outcome) = &call.event else { return };
-    if memory.is_unread() {
+    if memory.is_unread() && used == FigureUse::Everything {
         let figures = usage::estimate(&tool.input, &outcome.output);
         let priced = self::event(&figures, None, None);
         let AgentEvent { cache_read_tokens, cache_write_tokens, cost_micro_usd, input_tokens, model, .. } = priced;
@@ -121,6 +139,20 @@ fn agent_transcript(call: &HookCall) -> Option<PathBuf> {
     let agent = call.agent.as_ref()?;
     let kept = || (call.client.adapter().hooks.agent_transcript)(call.transcript.as_ref()?, &agent.id);
     agent.transcript.clone().or_else(kept)
+}
+
+/// The same without tokens and money, which are counted elsewhere.
+fn without_spending(event: AgentEvent) -> AgentEvent {
+    AgentEvent {
+        cache_read_tokens: None,
+        cache_write_tokens: None,
+        cost_micro_usd: None,
+        input_tokens: None,
+        output_tokens: None,
+        reasoning_tokens: None,
+        token_count: Tokens::ZERO,
+        ..event
+    }
 }
 
 fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> AgentEvent {

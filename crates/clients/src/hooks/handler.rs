@@ -7,7 +7,7 @@ use super::alive::{self, Life};
 use super::answer::{self, Answer};
 use super::disk::{DiskWatch, Others};
 use super::event::{Event, Source};
-use super::figures;
+use super::figures::{self, FigureUse};
 use super::hook_call::{HookCall, say};
 use super::inputs::{self, CallContext, Verified};
 use super::memory::HookMemory;
@@ -46,6 +46,8 @@ pub struct HookHandler<'a> {
     pub clock: fn() -> WallClock,
     /// Who measures what a call changes on disk.
     pub changes: Measured,
+    /// What the figures of the client's own record are good for.
+    pub figures: FigureUse,
 }
 
 /// Who measures what a call changes on disk.
@@ -129,7 +131,7 @@ impl HookHandler<'_> {
         let context = known.context(call, self.workspace.root());
         let what = match &call.event {
             Event::Asked(tool) => context.request(tool, driver),
-            Event::ModelAsked { model } => CallContext::model_request(model, driver.role()),
+            Event::ModelAsked { model } => inputs::model_request(model, driver.role(), None),
             Event::Prompt => What::IterationStarted,
             Event::SessionStarted(_)
             | Event::SessionEnded
@@ -248,7 +250,7 @@ impl HookHandler<'_> {
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
     fn transcript_news(&self, context: &CallContext<'_>, memory: &mut HookMemory) -> Vec<What> {
         let call = context.call;
-        let news = figures::new(call, memory, window::read(self.workspace.layout(), &call.session));
+        let news = figures::new(call, memory, window::read(self.workspace.layout(), &call.session), self.figures);
         let mut events = news.events;
         if !news.denied.is_empty() {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
@@ -273,7 +275,7 @@ impl HookHandler<'_> {
             Event::Asked(tool) => Some(context.request(tool, driver)),
             Event::ModelAsked { model } => {
                 memory.model_requests = memory.model_requests.saturating_add(1);
-                Some(CallContext::model_request(model, driver.role()))
+                Some(inputs::model_request(model, driver.role(), None))
             }
             Event::SessionEnded => {
                 self.mark(call, Life::Ended)?;
@@ -288,7 +290,7 @@ impl HookHandler<'_> {
                     Measured::Given(changes) => changes.clone(),
                     Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign }.after(tool),
                 };
-                figures::fill_in(call, memory, driver.policy().context.default_window, &mut event);
+                figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 driver.keep_step(&StepWords {
                     said: "",

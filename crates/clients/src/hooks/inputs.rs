@@ -14,7 +14,7 @@ use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome 
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::units::RunMillis;
+use tripwire_core::units::{MicroUsd, RunMillis};
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{CleanCall, Observer, RawCall, observe};
 use tripwire_secrets::{Redactor, all_placeholders};
@@ -73,30 +73,6 @@ impl CallContext<'_> {
             reserve_micro_usd: None,
             agent_id: agent.map(Label::cut),
             starts_agent: starts_agent(tool).then(|| AgentStart { parent: agent.map(Label::cut) }),
-        })
-    }
-
-    /// A client is about to ask its model: an action as any other, for the budget to speak on.
-    pub(super) fn model_request(model: &str, role: &str) -> What {
-        let action = Action {
-            tool: Label::cut("model"),
-            signature: Some(Label::cut(&format!("Model({model})"))),
-            ..Action::default()
-        };
-        let authority = Authority {
-            grant: Grant::Granted,
-            identity: None,
-            permission: Permission::CanExecuteTasks,
-            role: Label::cut(role),
-        };
-        What::Request(Request {
-            action,
-            authority: Some(authority),
-            floor: None,
-            proposal: None,
-            reserve_micro_usd: None,
-            agent_id: None,
-            starts_agent: None,
         })
     }
 
@@ -180,6 +156,31 @@ pub(super) enum Verified {
     SoFar,
     /// They did not.
     No,
+}
+
+/// A model is about to be asked: an action as any other, for the budget to speak on, with what it may cost where that is known.
+#[must_use]
+pub fn model_request(model: &str, role: &str, reserve: Option<MicroUsd>) -> What {
+    let action = Action {
+        tool: Label::cut("model"),
+        signature: Some(Label::cut(&format!("Model({model})"))),
+        ..Action::default()
+    };
+    let authority = Authority {
+        grant: Grant::Granted,
+        identity: None,
+        permission: Permission::CanExecuteTasks,
+        role: Label::cut(role),
+    };
+    What::Request(Request {
+        action,
+        authority: Some(authority),
+        floor: None,
+        proposal: None,
+        reserve_micro_usd: reserve,
+        agent_id: None,
+        starts_agent: None,
+    })
 }
 
 /// Marks an event with who acted, and with a person's word before it.

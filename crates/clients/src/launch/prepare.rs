@@ -1,5 +1,6 @@
 //! A client's hooks for one run only: settings by flag, overrides or a home of the run's own. The person's files stay.
 
+use super::model_route::{GatewayPlace, Routing};
 use crate::homes::Homes;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -92,6 +93,8 @@ pub struct LaunchPlace<'a> {
     pub env: &'a [(OsString, OsString)],
     /// The person's folders.
     pub homes: &'a Homes,
+    /// The gateway of the run, if it has one.
+    pub gateway: Option<GatewayPlace<'a>>,
 }
 
 impl LaunchPlace<'_> {
@@ -99,10 +102,15 @@ impl LaunchPlace<'_> {
     pub(crate) fn variable(&self, name: &str) -> Option<&OsString> {
         self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+
+    /// The same as text; one that is not is none.
+    pub(crate) fn variable_text(&self, name: &str) -> Option<String> {
+        self.variable(name).and_then(|value| value.to_str()).map(str::to_owned)
+    }
 }
 
 /// A client that is ready to be started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PreparedClient {
     /// The whole command line.
     pub command: Vec<OsString>,
@@ -110,6 +118,8 @@ pub struct PreparedClient {
     pub env: Vec<(OsString, OsString)>,
     /// What the client's processes may only read, beside the folder of the run.
     pub read_only: Vec<PathBuf>,
+    /// The way of its model calls.
+    pub routing: Routing,
 }
 
 impl PreparedClient {

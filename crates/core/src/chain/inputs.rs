@@ -57,6 +57,11 @@ impl Chain {
                 turn.note(FindingKind::EngineSwitch, Rule::EngineFallback, &text);
                 self.state.gate.dirty.forget_refusals();
             }
+            What::ModelSpend(spend) => {
+                let price = spend.price();
+                self.state.gate.minute.add(turn.place.at, price.tokens, Count::ZERO);
+                self.state.gate.money.spend(price);
+            }
         }
     }
 

@@ -7,33 +7,6 @@ use tripwire_core::explain::Explain;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 
-/// The families of APIs, as a provider's `api` names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// Messages.
-    Anthropic,
-    /// Chat Completions and Responses.
-    OpenAi,
-    /// `generateContent`.
-    Gemini,
-}
-
-impl Family {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
-
-    /// The first segment of its route, and its name in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-            Self::Gemini => "gemini",
-        }
-    }
-}
-
 /// The APIs that are priced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {

@@ -148,7 +148,8 @@ impl Memo {
             | What::Compacted(_)
             | What::Fault(_)
             | What::PolicyDrift(_)
-            | What::EngineSwitched(_) => {}
+            | What::EngineSwitched(_)
+            | What::ModelSpend(_) => {}
         }
     }
 

@@ -22,7 +22,8 @@ pub(super) fn stamped(what: What, at: RunMillis) -> What {
         | What::Compacted(_)
         | What::Fault(_)
         | What::PolicyDrift(_)
-        | What::EngineSwitched(_)) => other,
+        | What::EngineSwitched(_)
+        | What::ModelSpend(_)) => other,
     }
 }
 

@@ -29,6 +29,9 @@ pub fn in_short(what: &What) -> String {
         What::Fault(fault) => format!("the guard broke: {}", fault.cause),
         What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
         What::EngineSwitched(switch) => format!("`{}` goes on for `{}`: {}", switch.to, switch.from, switch.reason),
+        What::ModelSpend(spend) => {
+            format!("a call of {}: {} tokens, {}", spend.model, spend.price().tokens, spend.micro_usd.in_dollars())
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
-use tripwire_core::units::RunMillis;
+use tripwire_core::units::{MicroUsd, RunMillis};
 use tripwire_session::driver::{Driver, RecentFinding, StepOutcome};
 
 /// Announced calls that are remembered; a client has few of them open at once.
@@ -49,6 +49,8 @@ pub(crate) struct Pulse {
     pub(crate) step_cap: StepCap,
     /// The test run on which the verdict rests, while it is `VERIFIED`.
     pub(crate) proof: Option<TestRun>,
+    /// What the last model call would have needed at least that was refused for want of money, if none was booked since.
+    pub(crate) unpaid: Option<MicroUsd>,
     /// The run is over.
     pub(crate) over: bool,
 }
@@ -108,6 +110,7 @@ impl Pulse {
             released: None,
             step_cap: StepCap::Room,
             proof: None,
+            unpaid: None,
             over: false,
         }
     }
@@ -139,6 +142,7 @@ impl Pulse {
         self.transcripts.clear();
         self.last_answer = LastAnswer::GoOn;
         self.released = None;
+        self.unpaid = None;
         self.step_cap = StepCap::Room;
         self.orders = Orders::default();
     }

@@ -21,7 +21,8 @@ use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
-    self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, StderrUse, WatchLimits,
+    self as supervisor, Ending, GatewaySwitch, Notifier, Output, Presence, RunError, RunOptions, RunReport, StderrUse,
+    WatchLimits,
 };
 use tripwire_workspace::Workspace;
 
@@ -188,6 +189,7 @@ impl Supervised {
             stderr: StderrUse::Shared,
             signing: workspace::signing(&workspace),
             limits: WatchLimits::default(),
+            gateway: GatewaySwitch::On,
             workspace,
         }
     }

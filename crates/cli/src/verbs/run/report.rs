@@ -8,7 +8,7 @@ use crate::print::money;
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
-use tripwire_supervisor::{Ending, RunReport, Verified};
+use tripwire_supervisor::{Ending, GatewayReport, GatewayState, RunReport, Verified};
 
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {
@@ -67,6 +67,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
             receipt.took_ms
         ),
         format!("  guard     {}", guard(report)),
+        format!("  gateway   {}", gateway(report)),
     ];
     if let Some(proof) = &report.proof {
         lines.push(format!("  proof     {}", proof.words()));
@@ -118,6 +119,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> Value {
         "restarts": report.restarts,
         "switches": report.switches,
         "guard": {"containment": report.containment, "shielded": report.shielded},
+        "gateway": report.gateway.as_ref().map(gateway_json),
     })
 }
 
@@ -164,4 +166,45 @@ fn guard(report: &RunReport) -> &'static str {
     } else {
         "not isolated: the agent could reach .geometry/; changes there are found, not prevented"
     }
+}
+
+/// What the gateway saw of the run's model calls.
+fn gateway(report: &RunReport) -> String {
+    let Some(gateway) = &report.gateway else {
+        return "off (`--no-gateway`): model calls were neither counted nor bounded on their way".to_owned();
+    };
+    let totals = &gateway.totals;
+    let sum = format!("{} for {}", counted(totals.calls, "model call"), money::exactly(totals.micro_usd.get()));
+    let credential = match gateway.is_brokered() {
+        None => "",
+        Some(true) => "; credential brokered",
+        Some(false) => "; credential not brokered",
+    };
+    let unpriced = match totals.unpriced {
+        0 => String::new(),
+        some => format!("; {} without a price passed: the run was not bounded", counted(some, "request")),
+    };
+    match gateway.state {
+        GatewayState::On => format!("{sum}{credential}{unpriced}"),
+        GatewayState::Around => format!("not every call was seen: {}; {sum}{credential}", gateway.around.join("; ")),
+        GatewayState::Bypassed => format!("the client asked its model past it; {sum}{credential}"),
+    }
+}
+
+fn gateway_json(gateway: &GatewayReport) -> Value {
+    let state = match gateway.state {
+        GatewayState::On => "on",
+        GatewayState::Around => "around",
+        GatewayState::Bypassed => "bypassed",
+    };
+    let credential = gateway.is_brokered().map(|is| if is { "brokered" } else { "credential not brokered" });
+    json!({
+        "state": state,
+        "calls": gateway.totals.calls,
+        "micro_usd": gateway.totals.micro_usd,
+        "unpriced": gateway.totals.unpriced,
+        "bounded": gateway.is_bounded(),
+        "credential": credential,
+        "around": gateway.around,
+    })
 }

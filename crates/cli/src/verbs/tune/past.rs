@@ -79,7 +79,8 @@ fn alarm(input: &Input, decision: &Decision) -> Option<PastAlarm> {
         | What::Compacted(_)
         | What::Fault(_)
         | What::PolicyDrift(_)
-        | What::EngineSwitched(_) => None,
+        | What::EngineSwitched(_)
+        | What::ModelSpend(_) => None,
     };
     let found = decision.findings.iter().filter(|finding| finding.level > Level::Note);
     let strictest = found.max_by_key(|finding| finding.level);

@@ -6,14 +6,15 @@ use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, O
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
     AdvisorReply, AgentStart, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, DriftMeaning,
-    EngineSwitched, Fault, FloorFact, FloorWeight, Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift,
-    Report, Request, ReviewVerdict, Verdict, What,
+    EngineSwitched, Fault, FloorFact, FloorWeight, Grant, HumanAct, IdentityFact, Input, Mode, ModelSpend, Permission,
+    PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Choice, Policy, Profile};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::sketch::{LANES, Sketch};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::Usage;
 
 /// Makes one stream and the policy it runs under.
 pub(crate) struct Generator {
@@ -110,6 +111,11 @@ impl Generator {
             97..98 => What::Compacted(Compaction {
                 context_tokens: self.maybe(50, |me| Tokens::new(me.below(250_000))),
                 workspace_hash: self.maybe(50, |me| me.label(&["tree", "other"])),
+            }),
+            98..99 if self.below(2) == 0 => What::ModelSpend(ModelSpend {
+                model: Label::cut("claude-sonnet-4-5"),
+                micro_usd: MicroUsd::new(self.below(5_000)),
+                usage: Usage { fresh_input: Tokens::new(self.below(9_000)), ..Usage::default() },
             }),
             98..99 => What::Fault(Fault { cause: Label::cut("the journal does not verify"), fix: Label::cut("look") }),
             _ if self.below(2) == 0 => What::EngineSwitched(EngineSwitched {

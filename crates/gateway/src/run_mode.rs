@@ -1,0 +1,290 @@
+//! The gateway of one run: in the supervisor's process, on a loopback port of its own, behind a path that only this run knows.
+
+use crate::books::Books;
+use crate::config::{Config, Provider, Unpriced};
+use crate::limits::LOOK_EVERY;
+use crate::outbound::Outbound;
+use crate::rests::Rests;
+use crate::run_door::{ModelNews, RunDoor};
+use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
+use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
+use crate::token;
+use crate::upstream::{ProxySettings, Upstreams};
+use hyper::Uri;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+use tripwire_core::family::{Family, KeyHeader};
+use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
+use tripwire_core::prices::PriceList;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::units::MicroUsd;
+use tripwire_secrets::Secret;
+use tripwire_workspace::geometry::layout::Layout;
+
+/// Connections of one run's processes; the supervisor's own limit of open files is not touched, because clients inherit it.
+const CONNECTIONS_MAX: usize = 400;
+/// How long open calls may take to be settled once the run is over.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// A port of this machine that waits for its run, with the secrets that open it.
+#[derive(Debug)]
+pub struct RunPort {
+    listener: TcpListener,
+    address: SocketAddr,
+    segment: String,
+    token: String,
+}
+
+impl RunPort {
+    /// Takes a free port.
+    ///
+    /// # Errors
+    /// When the system gives no port or no randomness.
+    pub fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address, segment: token::new_token()?, token: token::new_token()? })
+    }
+
+    /// The address that clients of this run are given; each family of APIs has its own segment behind it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/{}", self.address, self.segment)
+    }
+
+    /// What clients of this run are given in the place of a provider's key.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+}
+
+/// Where the requests of one family go.
+#[derive(Debug, Clone)]
+pub struct RunRoute {
+    /// The family.
+    pub family: Family,
+    /// The provider's address.
+    pub base_url: String,
+    /// The provider's key, where it is brokered.
+    pub key: Option<Secret>,
+    /// The header that carries it.
+    pub key_header: KeyHeader,
+}
+
+/// A provider's address that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no address of a provider, such as `https://api.anthropic.com`")]
+pub struct RouteError(String);
+
+/// What the gateway of a run has to know.
+pub struct RunSettings<'a> {
+    /// The workspace, whose files control it and hold its ledger.
+    pub layout: &'a Layout,
+    /// The session.
+    pub session: &'a str,
+    /// The session's budget.
+    pub budget: Option<MicroUsd>,
+    /// The value of a variable of the environment, for `HTTPS_PROXY` and `NO_PROXY`.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// The workspace's secrets, and what becomes of a request that carries one.
+    pub outbound: Outbound,
+    /// What tokens cost.
+    pub prices: PriceList,
+    /// Who hears what a person should know.
+    pub talk: Talk,
+    /// Who hears what came of each call.
+    pub news: Sender<ModelNews>,
+}
+
+/// What passed the gateway in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunTotals {
+    /// Calls that were booked.
+    pub calls: u64,
+    /// What they cost.
+    pub micro_usd: MicroUsd,
+    /// Requests without a price that passed: with any, the run was not bounded.
+    pub unpriced: u64,
+    /// Calls that carried a credential of the client's own.
+    pub own_credentials: u64,
+}
+
+/// The gateway of one run, serving.
+pub struct RunGateway {
+    shared: Arc<Shared>,
+    account: AccountId,
+    close: Mutex<Option<oneshot::Sender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for RunGateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunGateway").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl RunGateway {
+    /// Begins to serve on a port.
+    ///
+    /// # Errors
+    /// When the ledger cannot be used or the system refuses.
+    pub fn start(port: RunPort, settings: RunSettings<'_>) -> Result<Self, GatewayError> {
+        let account = AccountId::new(AccountKind::Session, settings.session);
+        let accounts = vec![(account.clone(), of_budget(settings.budget))];
+        let config = Config { providers: Vec::new(), keys: Vec::new(), accounts };
+        let books = Books::of_session(settings.layout, &config)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
+        let (orders, standing) = watch::channel(look(settings.layout));
+        let door = RunDoor {
+            segment: Digest::of(port.segment.as_bytes()),
+            token: Digest::of(port.token.as_bytes()),
+            account: account.clone(),
+            news: settings.news,
+            own_credentials: AtomicU64::new(0),
+        };
+        let shared = Arc::new(Shared {
+            config: RwLock::new(Arc::new(config)),
+            upstreams: Upstreams::new(ProxySettings::from_env(settings.env)),
+            prices: settings.prices,
+            rests: Rests::default(),
+            standing,
+            metrics: Metrics::default(),
+            connections: AtomicUsize::new(0),
+            connections_max: CONNECTIONS_MAX,
+            bind: Bind::Loopback,
+            run: Some(door),
+            outbound: settings.outbound,
+            ledger: Mutex::new(books),
+            talk: settings.talk,
+        });
+        let (close, closed) = oneshot::channel();
+        let (serving, layout) = (Arc::clone(&shared), settings.layout.clone());
+        let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+            runtime.block_on(serve(serving, port.listener, layout, orders, closed));
+        });
+        let thread = Mutex::new(Some(thread.map_err(GatewayError::Runtime)?));
+        Ok(Self { shared, account, close: Mutex::new(Some(close)), thread })
+    }
+
+    /// Sets where the requests of some families go; those of others stay.
+    ///
+    /// # Errors
+    /// When an address is none; then nothing is changed.
+    pub fn set_routes(&self, routes: &[RunRoute]) -> Result<(), RouteError> {
+        let mut config = Config::clone(&self.shared.config());
+        for route in routes {
+            let provider = provider(route)?;
+            config.providers.retain(|known| known.family != route.family);
+            config.providers.push(Arc::new(provider));
+        }
+        *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        Ok(())
+    }
+
+    /// Sets the session's budget, for instance because a person raised it.
+    pub fn set_budget(&self, budget: Option<MicroUsd>) {
+        self.shared.books().set(self.account.clone(), of_budget(budget));
+    }
+
+    /// How many model calls came here so far, booked and under way.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        let open = self.shared.books().ledger().open_calls();
+        self.shared.metrics.calls.load(Ordering::Relaxed) + u64::try_from(open).unwrap_or(u64::MAX)
+    }
+
+    /// Ends it: what is still open is cut and settled, and everything is on disk. The second time there is nothing to end.
+    pub fn finish(&self) -> RunTotals {
+        let take =
+            |close: &Mutex<Option<oneshot::Sender<()>>>| close.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(close) = take(&self.close) {
+            // A thread that is gone needs no word.
+            close.send(()).unwrap_or_default();
+        }
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // It serves no longer, whether it ended well or not.
+            drop(thread.join());
+        }
+        self.totals()
+    }
+
+    /// What passed so far.
+    #[must_use]
+    pub fn totals(&self) -> RunTotals {
+        let metrics = &self.shared.metrics;
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        RunTotals {
+            calls: load(&metrics.calls),
+            micro_usd: MicroUsd::new(load(&metrics.micro_usd)),
+            unpriced: load(&metrics.unpriced),
+            own_credentials: self.shared.run.as_ref().map_or(0, |run| load(&run.own_credentials)),
+        }
+    }
+}
+
+impl Drop for RunGateway {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn of_budget(budget: Option<MicroUsd>) -> AccountSettings {
+    AccountSettings { parent: None, budget: budget.map(|limit| Budget { limit, period: Period::Whole }) }
+}
+
+fn provider(route: &RunRoute) -> Result<Provider, RouteError> {
+    let base = route.base_url.trim_end_matches('/').parse::<Uri>().ok().filter(|base| {
+        matches!(base.scheme_str(), Some("http" | "https")) && base.host().is_some() && base.query().is_none()
+    });
+    Ok(Provider {
+        name: route.family.as_str().to_owned(),
+        family: route.family,
+        base: base.ok_or_else(|| RouteError(route.base_url.clone()))?,
+        key: route.key.clone(),
+        key_header: route.key_header,
+        fallback: Vec::new(),
+        unpriced: Unpriced::Refuse,
+        ca_file: None,
+    })
+}
+
+async fn serve(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    layout: Layout,
+    orders: watch::Sender<Standing>,
+    mut closed: oneshot::Receiver<()>,
+) {
+    let watching = tokio::spawn(watch_orders(layout, orders.clone()));
+    tokio::spawn(keep_durable(Arc::clone(&shared)));
+    match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((socket, _)) => admit(&shared, socket),
+                    // Out of descriptors: those that are open go on, and some will be free soon.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                },
+                _ = &mut closed => break,
+            }
+        },
+        Err(error) => shared.say(&format!("the gateway of this run does not listen: {error}")),
+    }
+    watching.abort();
+    // Whatever is under way is cut and settled with what was seen of it.
+    orders.send_replace(Standing::Stopped);
+    let deadline = tokio::time::Instant::now() + CLOSE_WAIT;
+    while shared.books().ledger().open_calls() > 0 && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    shared.books().sync();
+}
