@@ -26,3 +26,29 @@ impl ValueEnum for ClientName {
         Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title))
     }
 }
+
+/// A client that `run` guards: those with hooks, and those that are guarded at the gateway alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GuardedName(Client);
+
+impl GuardedName {
+    /// The client of this name.
+    pub(crate) const fn client(self) -> Client {
+        self.0
+    }
+}
+
+impl ValueEnum for GuardedName {
+    fn value_variants<'a>() -> &'a [Self] {
+        static EVERY: LazyLock<Vec<GuardedName>> = LazyLock::new(|| {
+            let named =
+                |client: &Client| Client::ALL.iter().all(|other| other.adapter().launch.any_program != Some(*client));
+            Client::every().filter(named).map(GuardedName).collect()
+        });
+        &EVERY
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title))
+    }
+}

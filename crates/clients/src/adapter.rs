@@ -22,6 +22,17 @@ pub struct Adapter {
     pub transcript: &'static TranscriptDialect,
     /// Its start and its output.
     pub launch: &'static LaunchDialect,
+    /// Where it is guarded.
+    pub door: Door,
+}
+
+/// Where a client is guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Its hooks call us before and after each tool.
+    Hooks,
+    /// It has no hooks of ours: what it does is read from its model calls, at the gateway of a supervised run.
+    Gateway,
 }
 
 impl Debug for Adapter {

@@ -8,7 +8,7 @@ mod settings;
 pub mod statusline;
 mod transcript;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Door};
 
 /// Claude Code.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -18,4 +18,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &hook::HOOKS,
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
+    door: Door::Hooks,
 };

@@ -1,28 +1,33 @@
 //! The clients that we know. Adding one is a folder beside `claude/` and a line in this registry.
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Door};
 use crate::homes::ClientHome;
 use crate::hooks::TurnEnd;
-use crate::{claude, codex, gemini};
+use crate::{aider, anthropic_api, claude, codex, gemini, gemini_api, openai_api, opencode, qwen};
 
 /// The registry: a variant for each client, with the adapter that speaks its dialect.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $client:ident => $folder:ident,)+) => {
+    (hooks { $($(#[$doc:meta])* $client:ident => $folder:ident,)+ }
+     gateway { $($(#[$more:meta])* $other:ident => $place:ident,)+ }) => {
         /// A client whose dialect we speak.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Client {
             $($(#[$doc])* $client,)+
+            $($(#[$more])* $other,)+
         }
 
         impl Client {
-            /// All of them.
+            /// Those with hooks of ours, which can be installed.
             pub const ALL: [Self; [$(stringify!($client)),+].len()] = [$(Self::$client),+];
+            /// Those that are guarded at the gateway of a supervised run.
+            pub const AT_GATEWAY: [Self; [$(stringify!($other)),+].len()] = [$(Self::$other),+];
 
             /// What is special about it.
             #[must_use]
             pub fn adapter(self) -> &'static Adapter {
                 match self {
                     $(Self::$client => &$folder::ADAPTER,)+
+                    $(Self::$other => &$place::ADAPTER,)+
                 }
             }
         }
@@ -30,12 +35,28 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Claude Code.
-    Claude => claude,
-    /// Codex CLI.
-    Codex => codex,
-    /// Gemini CLI.
-    Gemini => gemini,
+    hooks {
+        /// Claude Code.
+        Claude => claude,
+        /// Codex CLI.
+        Codex => codex,
+        /// Gemini CLI.
+        Gemini => gemini,
+    }
+    gateway {
+        /// opencode.
+        Opencode => opencode,
+        /// Qwen Code.
+        Qwen => qwen,
+        /// aider.
+        Aider => aider,
+        /// Any program that speaks Anthropic's API.
+        AnthropicApi => anthropic_api,
+        /// Any program that speaks OpenAI's API.
+        OpenAiApi => openai_api,
+        /// Any program that speaks Gemini's API.
+        GeminiApi => gemini_api,
+    }
 }
 
 impl Client {
@@ -68,6 +89,17 @@ impl Client {
     /// The client of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.name() == name)
+        Self::every().find(|client| client.name() == name)
+    }
+
+    /// All of them, those with hooks first.
+    pub fn every() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().chain(Self::AT_GATEWAY)
+    }
+
+    /// Whether it is guarded at the gateway alone.
+    #[must_use]
+    pub fn is_at_gateway(self) -> bool {
+        self.adapter().door == Door::Gateway
     }
 }

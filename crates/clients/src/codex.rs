@@ -10,7 +10,7 @@ mod transcript;
 mod trust;
 mod trusted_config;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Door};
 
 /// Codex CLI.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -20,4 +20,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &hook::HOOKS,
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
+    door: Door::Hooks,
 };

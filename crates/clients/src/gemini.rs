@@ -7,7 +7,9 @@ mod route;
 mod settings;
 mod transcript;
 
-use crate::adapter::Adapter;
+pub(crate) use route::VARIABLES;
+
+use crate::adapter::{Adapter, Door};
 
 /// Gemini CLI.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -17,4 +19,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &hook::HOOKS,
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
+    door: Door::Hooks,
 };

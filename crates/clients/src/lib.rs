@@ -4,6 +4,8 @@
 //! with its `hook`, `transcript`, `settings` and `launch`; a new client is one more folder and two lines, in `client.rs` and here.
 
 mod adapter;
+mod aider;
+mod anthropic_api;
 pub mod canary;
 mod check_result;
 pub mod checkup;
@@ -12,13 +14,18 @@ mod client;
 mod codex;
 pub mod doors;
 mod gemini;
+mod gemini_api;
 mod homes;
 pub mod hook_command;
+mod hookless;
 pub mod hooks;
 pub mod install;
 pub mod launch;
+mod openai_api;
+mod opencode;
 pub mod past;
 pub mod protected;
+mod qwen;
 mod search_path;
 mod temp_folder;
 mod token_count;
@@ -26,7 +33,7 @@ pub mod transcript;
 pub mod transcript_files;
 pub mod usage;
 
-pub use adapter::Adapter;
+pub use adapter::{Adapter, Door};
 pub use check_result::{CheckResult, CheckState};
 pub use client::Client;
 pub use homes::{ClientHome, Homes, ProtectedPart, VariableNames};

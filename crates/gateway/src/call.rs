@@ -12,10 +12,11 @@ use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on};
-use crate::run_door::ModelNews;
+use crate::run_door::{DoorAnswer, DoorQuestion, ModelNews};
 use crate::shared::Shared;
 use crate::upstream::UpstreamError;
 use crate::wire::decode::Encoding;
+use crate::wire::tool_calls::{WireRequest, read_conversation};
 use crate::wire::usage_chunk::UsageChunkFilter;
 use crate::wire::{RequestFacts, WireError, ask_for_usage, edited};
 use bytes::Bytes;
@@ -73,7 +74,9 @@ pub(crate) async fn carry_out(
     call: &IncomingCall,
     facts: RequestFacts,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let conversation = ask_door(shared, call, &facts).await?;
     let mut attempt = reserve(shared, call, facts)?;
+    attempt.open.conversation = conversation;
     let providers = in_order(shared, &call.provider);
     let last = providers.len() - 1;
     for (number, provider) in providers.iter().enumerate() {
@@ -158,14 +161,31 @@ async fn ask(
     let mut attempt = Attempt { open, body, filter };
     // What it said it used before it gave up may be charged; the next one is paid from the same budget.
     if reader.facts().told().is_some() {
-        let facts = attempt.open.facts.clone();
+        let (facts, conversation) = (attempt.open.facts.clone(), attempt.open.conversation.clone());
         attempt.open.status = started.reply.status().as_u16();
         attempt.open.stage = Stage::Replying(Box::new(reader));
         attempt.open.settle(CallEnd::Broken);
         attempt = reserve(shared, call, facts)?;
+        attempt.open.conversation = conversation;
     }
     let why = "it is overloaded and said so inside its reply".to_owned();
     Ok(Asked::GivesWay { attempt: Box::new(attempt), why, rest: None })
+}
+
+/// Asks the guard of a run about a client without hooks: what its tools gave, and whether it may go on.
+async fn ask_door(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    facts: &RequestFacts,
+) -> Result<Option<WireRequest>, RefusedRequest> {
+    let Some(run) = shared.run.as_ref().filter(|run| run.asks()) else { return Ok(None) };
+    let Some(request) = read_conversation(facts.api, &call.body, &facts.model) else { return Ok(None) };
+    match run.ask(DoorQuestion::Request(request.clone())).await {
+        DoorAnswer::Pass => Ok(Some(request)),
+        DoorAnswer::Refuse(reason) => {
+            Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`"))
+        }
+    }
 }
 
 /// Notes or refuses a request that carries a secret of the workspace.
@@ -231,6 +251,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         request: Digest::of(&call.body),
         day: clock::now().date(),
         reservation: Some(reservation),
+        conversation: None,
         stage: Stage::Reserved,
         status: 0,
         worst,
@@ -260,7 +281,7 @@ fn answer(
     filter: Option<UsageChunkFilter>,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
     let StartedReply { reply, connection, begun } = started;
-    let reader = reader_of(&open.facts, &reply);
+    let mut reader = reader_of(&open.facts, &reply);
     let encoding = encoding_of(reply.headers());
     let (head, body) = reply.into_parts();
     open.status = head.status.as_u16();
@@ -272,6 +293,9 @@ fn answer(
     // An error of the provider is not charged.
     if !head.status.is_success() {
         open.release();
+    }
+    if open.conversation.is_some() {
+        reader.collect_calls();
     }
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);
     let length = header_text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());

@@ -29,6 +29,6 @@ pub mod usage;
 pub mod wire;
 
 pub use outbound::Outbound;
-pub use run_door::ModelNews;
+pub use run_door::{AskedDoor, DoorAnswer, DoorQuestion, ModelNews};
 pub use server::{GatewayError, ServeOptions, serve};
 pub use shared::Talk;

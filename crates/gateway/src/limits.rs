@@ -24,6 +24,8 @@ pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 pub(crate) const ERROR_BYTES_MAX: usize = 64 << 10;
 /// The longest beginning of a stream that is read before the model says something.
 pub(crate) const BEGUN_BYTES_MAX: usize = 256 << 10;
+/// The most of a reply that waits for the guard of a run.
+pub(crate) const HELD_BYTES_MAX: usize = 32 << 20;
 /// How often the control files are looked at.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
 /// How often the ledger is made durable.

@@ -6,6 +6,7 @@ use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::wire::RequestFacts;
 use crate::wire::reply::ReplyReader;
+use crate::wire::tool_calls::WireRequest;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tripwire_core::label::Label;
@@ -24,6 +25,8 @@ pub(crate) struct OpenCall {
     pub(crate) request: Digest,
     pub(crate) day: UtcDate,
     pub(crate) reservation: Option<ReservationId>,
+    /// The conversation, where the guard of a run is asked about it.
+    pub(crate) conversation: Option<WireRequest>,
     pub(crate) stage: Stage,
     pub(crate) status: u16,
 }

@@ -1,9 +1,10 @@
 //! Moves a reply from the provider to the client, reads the copy, and cuts where it must: a stop, a chant, silence.
 
 use crate::body::Piece;
-use crate::limits::IDLE_WAIT;
+use crate::limits::{HELD_BYTES_MAX, IDLE_WAIT};
 use crate::open_call::{OpenCall, Stage};
 use crate::refusal::{RefusalKind, RefusedRequest};
+use crate::run_door::{DoorAnswer, DoorQuestion};
 use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
@@ -35,18 +36,25 @@ enum Ended {
     Cancelled,
     Stopped,
     Chanted,
+    /// The guard of the run does not let the client do what the reply asks for.
+    Refused(String),
 }
 
 /// Moves everything, then settles and closes.
 pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
-    let mut held = None;
-    let ended = move_pieces(&mut reply, &client, &mut held).await;
+    let mut held = HeldPieces::default();
+    let mut ended = move_pieces(&mut reply, &client, &mut held).await;
+    if let Stage::Replying(reader) = &mut reply.open.stage {
+        reader.end();
+    }
+    if matches!(ended, Ended::Whole)
+        && let DoorAnswer::Refuse(reason) = ask_door(&reply.open).await
+    {
+        ended = Ended::Refused(reason);
+    }
     let Reply { mut open, connection, filter, encoding, .. } = reply;
     let shared = std::sync::Arc::clone(&open.shared);
     shared.metrics.streams.fetch_sub(1, Ordering::Relaxed);
-    if let Stage::Replying(reader) = &mut open.stage {
-        reader.end();
-    }
     // A client that went away hears nothing any more.
     let mut tell = Vec::new();
     match ended {
@@ -54,12 +62,19 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
             open.settle(CallEnd::Complete);
             shared.upstreams.give_back(connection);
             let rest = filter.map(|mut filter| filter.rest()).filter(|rest| !rest.is_empty());
-            tell.extend(held.into_iter().chain(rest.map(Bytes::from)).map(Piece::Data));
+            tell.extend(held.pieces.into_iter().chain(rest.map(Bytes::from)).map(Piece::Data));
         }
         Ended::Broken => {
             open.settle(CallEnd::Broken);
-            tell.extend(held.map(Piece::Data));
+            tell.extend(held.pieces.into_iter().filter(|_| !held.for_door).map(Piece::Data));
             tell.push(Piece::Broken);
+        }
+        Ended::Refused(reason) => {
+            open.settle(CallEnd::Complete);
+            shared.books().note("REFUSED", &reason);
+            let refusal =
+                RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`");
+            tell.push(cut(&refusal, &open, encoding));
         }
         Ended::Cancelled => open.settle(CallEnd::Cancelled),
         Ended::Stopped => {
@@ -83,6 +98,40 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
             return;
         }
     }
+}
+
+/// Pieces that the client does not get yet.
+#[derive(Debug, Default)]
+struct HeldPieces {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+    /// Whether the guard of a run is asked before any of them goes on.
+    for_door: bool,
+}
+
+impl HeldPieces {
+    /// Keeps a piece and gives the one before it, unless all of them wait for the guard.
+    fn keep(&mut self, data: Bytes) -> Option<Bytes> {
+        self.bytes += data.len();
+        self.pieces.push(data);
+        if self.for_door || self.pieces.len() < 2 { None } else { Some(self.pieces.remove(0)) }
+    }
+}
+
+/// Asks the guard of a run about the calls of a reply. One that cannot be read may ask for anything.
+async fn ask_door(open: &OpenCall) -> DoorAnswer {
+    let (Some(run), Some(request), Stage::Replying(reader)) = (&open.shared.run, &open.conversation, &open.stage)
+    else {
+        return DoorAnswer::Pass;
+    };
+    if reader.is_unreadable() {
+        return DoorAnswer::Refuse("the reply cannot be read, and it may ask for anything".to_owned());
+    }
+    let calls = reader.facts().calls.as_ref().map(|calls| calls.calls(request)).unwrap_or_default();
+    if calls.is_empty() {
+        return DoorAnswer::Pass;
+    }
+    run.ask(DoorQuestion::Reply(request.clone(), calls)).await
 }
 
 /// How a reply is cut: a stream that is not packed with the API's own error event, anything else by closing the connection.
@@ -116,7 +165,7 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
     }
 }
 
-async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut Option<Bytes>) -> Ended {
+async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldPieces) -> Ended {
     let mut standing = reply.open.shared.standing.clone();
     loop {
         let begun = reply.begun.pop_front();
@@ -144,6 +193,8 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut Optio
         // Who has seen the end of a stream may rely on its being booked.
         let is_over = reader.is_stream() && reader.facts().is_complete && reader.facts().told().is_some();
         let is_stream = reader.is_stream();
+        // A client acts on a call as soon as it has it: from the first one on, everything waits for the guard.
+        held.for_door |= reader.facts().calls.as_ref().is_some_and(|calls| calls.has_begun() || !is_stream);
         if is_over {
             reply.open.settle(CallEnd::Complete);
         }
@@ -155,7 +206,10 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut Optio
             continue;
         }
         // The last piece of a reply in one go is held back until it is booked.
-        let next = if is_stream { Some(data) } else { held.replace(data) };
+        let next = if is_stream && !held.for_door { Some(data) } else { held.keep(data) };
+        if held.for_door && held.bytes > HELD_BYTES_MAX {
+            return Ended::Broken;
+        }
         let Some(next) = next else { continue };
         tokio::select! {
             biased;

@@ -5,7 +5,7 @@ use crate::config::{Config, Provider, Unpriced};
 use crate::limits::LOOK_EVERY;
 use crate::outbound::Outbound;
 use crate::rests::Rests;
-use crate::run_door::{ModelNews, RunDoor};
+use crate::run_door::{AskedDoor, ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
 use crate::token;
@@ -150,6 +150,7 @@ impl RunGateway {
             account: account.clone(),
             news: settings.news,
             own_credentials: AtomicU64::new(0),
+            asked: Mutex::default(),
         };
         let shared = Arc::new(Shared {
             config: RwLock::new(Arc::new(config)),
@@ -188,6 +189,13 @@ impl RunGateway {
         }
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         Ok(())
+    }
+
+    /// Sets who is asked before a client without hooks goes on; nobody for one whose hooks ask.
+    pub fn set_asked(&self, asked: Option<Sender<AskedDoor>>) {
+        if let Some(run) = &self.shared.run {
+            *run.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        }
     }
 
     /// Sets the session's budget, for instance because a person raised it.

@@ -15,6 +15,7 @@ mod openai_responses;
 pub mod reply;
 mod reply_facts;
 mod splice;
+pub mod tool_calls;
 pub mod usage_chunk;
 
 pub use facts::{Api, Delivery, InputBound, PathKind, RequestFacts, UsageTelling, WireError};

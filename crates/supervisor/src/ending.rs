@@ -136,6 +136,13 @@ impl EndFacts<'_> {
             (None, Some(reason)) => format!("{reason} ({code})"),
             (None, None) => code,
         };
+        if self.client.is_at_gateway() && self.pulse.step_cap == StepCap::Room {
+            // Nobody announces the end of its turn: its exit is all that is known, and the verdict is the engine's.
+            return match exit {
+                TreeExit::Exited(0) => Ending::Done(self.pulse.view.verdict),
+                TreeExit::Exited(_) | TreeExit::Signaled(_) => Ending::ClientFailed(why),
+            };
+        }
         if self.pulse.events == 0 {
             return match exit {
                 TreeExit::Exited(0) => Ending::NothingAsked,

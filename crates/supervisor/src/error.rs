@@ -100,7 +100,7 @@ impl Explain for RunError {
 
 /// The names of all clients, for a sentence: `a, b or c`.
 fn one_of_the_clients() -> String {
-    let names = Client::ALL.map(Client::name);
+    let names: Vec<&str> = Client::every().map(Client::name).filter(|name| !name.ends_with("-api")).collect();
     match names.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),

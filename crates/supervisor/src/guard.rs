@@ -110,15 +110,25 @@ impl Guard {
         reply
     }
 
-    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    /// Answers one event of the client.
     fn answer_one(&self, question: &Question) -> Reply {
-        let mut call = match hooks::read(question.client, &question.input) {
-            Ok(call) => call,
+        match hooks::read(question.client, &question.input) {
+            Ok(call) => self.answer_call(call, &|why| hooks::broken(question.client, &question.input, why)),
             Err(error) => {
                 self.fault(&error.to_string());
-                return hooks::broken(question.client, &question.input, &error.to_string());
+                hooks::broken(question.client, &question.input, &error.to_string())
             }
-        };
+        }
+    }
+
+    /// Answers what the gateway saw of a client without hooks, as if a hook had told it.
+    pub(crate) fn answer_event(&self, call: HookCall) -> Reply {
+        let broken = |why: &str| Reply { stderr: why.to_owned(), exit_code: 2, ..Reply::default() };
+        self.answer_call(call, &broken)
+    }
+
+    /// Answers an event; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    fn answer_call(&self, mut call: HookCall, broken: &dyn Fn(&str) -> Reply) -> Reply {
         self.lock_pulse().note(&call);
         if !call.concerns_the_engine() || self.follow_call(&mut call) == ResultOrigin::Unasked {
             return Reply::default();
@@ -130,7 +140,7 @@ impl Guard {
                 Err(error) => {
                     let why = format!("{error}; {}", error.hint());
                     self.fault(&why);
-                    return hooks::broken(question.client, &question.input, &why);
+                    return broken(&why);
                 }
             };
             attempt = Attempt::Again;
@@ -144,7 +154,7 @@ impl Guard {
                 Waited::Cleared if matches!(call.event, Event::Done(..)) => return Reply::default(),
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
-                    if question.client.adapter().hooks.turn_end == TurnEnd::ByEndingTheClient {
+                    if call.client.adapter().hooks.turn_end == TurnEnd::ByEndingTheClient {
                         self.withhold();
                     }
                     self.close_refused(&call.event, &handled.reply);
@@ -240,9 +250,11 @@ impl Guard {
             | Event::Compacted
             | Event::Other => false,
         };
-        if !matters {
-            return Ok(());
-        }
+        if matters { self.note_changes() } else { Ok(()) }
+    }
+
+    /// Takes in that sources changed unseen, if they did.
+    pub(crate) fn note_changes(&self) -> Result<(), DriverError> {
         match self.changes(is_source).and_then(sources::event) {
             Some(event) => self.take(event).map(drop),
             None => Ok(()),

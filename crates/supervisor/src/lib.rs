@@ -25,6 +25,7 @@ mod sources;
 mod transcript_audit;
 mod verify;
 mod watch;
+mod wire_door;
 mod worker;
 
 pub use ending::Ending;

@@ -5,12 +5,12 @@ use crate::options::{GatewaySwitch, Notifier, RunOptions};
 use crate::report::{GatewayReport, GatewayState};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use tripwire_clients::launch::{GatewayPlace, ModelRoute, Routing};
 use tripwire_core::units::MicroUsd;
 use tripwire_gateway::run_mode::{RouteError, RunGateway, RunPort, RunRoute, RunSettings};
-use tripwire_gateway::{ModelNews, Outbound};
+use tripwire_gateway::{AskedDoor, ModelNews, Outbound};
 use tripwire_session::driver::Driver;
 
 /// A port that waits for the session to begin.
@@ -115,6 +115,11 @@ impl ModelGateway {
             }
         }
         Ok(())
+    }
+
+    /// Sets who is asked before a client without hooks goes on.
+    pub(crate) fn set_asked(&self, asked: Option<Sender<AskedDoor>>) {
+        self.gateway.set_asked(asked);
     }
 
     /// Whether this worker's calls are counted here, so that its own records count nothing. A client that is told of the

@@ -67,6 +67,11 @@ impl NoHookDiagnosis {
         }
     }
 
+    /// Whether the client has no hooks to wait for.
+    pub(crate) fn is_at_gateway(&self) -> bool {
+        self.client.is_at_gateway()
+    }
+
     /// Listens also to the client's output, where it is read.
     pub(crate) fn hearing(self, tap: Option<&OutputTap>) -> Self {
         Self { heard: tap.map(OutputTap::worked), ..self }

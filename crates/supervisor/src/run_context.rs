@@ -16,6 +16,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) engine: EngineThread,
+    /// Our session.
+    pub(crate) session: String,
 }
 
 impl RunContext<'_> {

@@ -108,7 +108,7 @@ impl<'a> RunLoop<'a> {
         let start = Instant::now();
         let deadline = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
         Ok(Self {
-            context: RunContext { options, folder, notifier, guard, engine },
+            context: RunContext { options, folder, notifier, guard, engine, session: session.to_string() },
             record_file,
             record,
             contained: NOT_CONTAINED,
@@ -199,6 +199,11 @@ impl<'a> RunLoop<'a> {
         self.text.clone_from(&message.text);
         if let Some(gateway) = self.context.guard.gateway() {
             self.take_model_calls(gateway);
+        }
+        if let (WorkerEnd::ByItself(_), true) = (&end, client.is_at_gateway())
+            && let Err(error) = self.context.guard.note_changes()
+        {
+            return AfterWorker::End(Ending::GuardBroken(error.to_string()));
         }
         let pulse = self.context.guard.pulse();
         self.shown = pulse.proof.as_ref().map_or(Shown::Unknown, |run| audit.shows(run));
@@ -344,7 +349,7 @@ impl<'a> RunLoop<'a> {
 fn not_prepared(error: &LaunchError) -> Ending {
     let why = format!("{error}; {}", error.hint());
     match error {
-        LaunchError::SwitchedOff { .. } => Ending::GuardBroken(why),
+        LaunchError::SwitchedOff { .. } | LaunchError::Unguarded { .. } => Ending::GuardBroken(why),
         LaunchError::File { .. }
         | LaunchError::Settings { .. }
         | LaunchError::Trust { .. }
@@ -358,7 +363,8 @@ fn resume_line(client: Option<&'static str>, session: Option<&str>) -> Option<St
     // What is printed for a person to paste holds nothing that a shell would read as more than a word.
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let session = session.filter(|id| !id.is_empty() && id.chars().all(is_plain))?;
-    let words = client.adapter().launch.command_line.resume_words.join(" ");
+    let words = client.adapter().launch.command_line.resume_words;
+    let words = Some(words).filter(|words| !words.is_empty())?.join(" ");
     Some(format!("tripwire run -- {} {words} {session}", client.name()))
 }
 

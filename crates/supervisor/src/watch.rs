@@ -113,7 +113,8 @@ impl Watch<'_> {
                 if let Some(proof) = self.audit.look(&pulse, self.clock.now()) {
                     return Ok(WorkerEnd::Broken(proof));
                 }
-                if let (true, None, None) = (pulse.events == 0, ended, pulse.stopped())
+                let is_silent = pulse.events == 0 && !self.no_hook.is_at_gateway();
+                if let (true, None, None) = (is_silent, ended, pulse.stopped())
                     && let Some(work) = self.no_hook.look(self.clock.now())
                     // A hook that came meanwhile came before the work.
                     && self.guard.pulse().events == 0
@@ -168,7 +169,8 @@ impl Watch<'_> {
             Presence::Terminal => ALIVE_WITHIN_AT_A_TERMINAL,
             Presence::Headless => ALIVE_WITHIN,
         };
-        if pulse.events == 0 && pulse.stopped().is_none() {
+        let is_silent = pulse.events == 0 && pulse.stopped().is_none() && !self.no_hook.is_at_gateway();
+        if is_silent {
             if let Some(exit) = ended {
                 return Some(self.no_hook.over(exit));
             }

@@ -7,6 +7,7 @@ use crate::options::{Output, RunOptions};
 use crate::output_tap::{OutputTap, StderrTail};
 use crate::run_context::RunContext;
 use crate::socket::SOCKET_VARIABLE;
+use crate::wire_door::WireDoor;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -92,6 +93,9 @@ impl Worker {
         context.guard.begin_worker();
         if let Some(gateway) = context.guard.gateway() {
             gateway.begin_worker(&self.prepared.routing, &context.notifier)?;
+            let listen = || WireDoor::listen(&context.guard, client, &context.session, options.cwd.clone());
+            let asked = client.is_at_gateway().then(listen).transpose();
+            gateway.set_asked(asked.map_err(|error| RunError::Setup { what: "start a thread", error })?);
         }
         let env = self.prepared.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mut spec = TreeSpec::new(&self.prepared.command).cwd(&options.cwd).env(env);

@@ -3,7 +3,7 @@
 mod notes;
 pub(crate) mod report;
 
-use crate::client_name::ClientName;
+use crate::client_name::GuardedName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits::{self, TimeOfDay};
@@ -26,10 +26,12 @@ use tripwire_supervisor::{
 };
 use tripwire_workspace::clock;
 
-/// Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed.
+/// Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only: nothing is installed or changed.
 ///
-/// The client's hooks are arranged for this run, its processes are one tree that can be frozen and ended for certain, and
-/// this process is the session's only writer. Its input and output pass untouched; the report comes on standard error at
+/// The client's hooks are arranged for this run, its model calls go through a gateway of the run's own that counts them, keeps
+/// them within the budget and holds the provider's key, its processes are one tree that can be frozen and ended for certain,
+/// and this process is the session's only writer. Clients without hooks (opencode, Qwen Code, aider, any program with
+/// `--client`) are guarded at the gateway alone. Its input and output pass untouched; the report comes on standard error at
 /// the end. `tripwire stop`, `pause` and `resume` work from any other terminal.
 ///
 /// Ends with 0 if the agent is done and its work is verified (or nothing was to verify), 4 if it is done and not verified,
@@ -57,9 +59,10 @@ pub(crate) struct RunArgs {
     /// Which reading of the loop rules holds: `balanced` or `strict`.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The client, where the program's name does not tell.
+    /// The client, where the program's name does not tell; `anthropic`, `openai` and `gemini` guard any program that asks its
+    /// model where the usual variables say.
     #[arg(long, value_name = "CLIENT")]
-    client: Option<ClientName>,
+    client: Option<GuardedName>,
     /// Let the client ask its model directly: nothing is counted, bounded or cut on the way, and the report says so.
     #[arg(long)]
     no_gateway: bool,
@@ -150,7 +153,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     Ok(RunOptions {
         command: args.command.clone(),
-        client: args.client.map(ClientName::client),
+        client: args.client.map(GuardedName::client),
         cwd,
         env: std::env::vars_os().collect(),
         homes: workspace::homes(),

@@ -10,3 +10,4 @@ mod support;
 mod tls;
 mod under_run;
 mod verbs;
+mod without_hooks;

@@ -95,6 +95,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
     note_output: output::note,
     provider_status: &[],
     prepare_trial,
+    any_program: None,
 };
 
 /// Adds the hooks to the command line.

@@ -47,6 +47,14 @@ pub enum LaunchError {
         /// The file or the flag.
         by: String,
     },
+    /// A client without hooks whose model calls do not pass the gateway either.
+    #[error("nothing of {client} would be guarded: {why}")]
+    Unguarded {
+        /// The client.
+        client: &'static str,
+        /// Why.
+        why: String,
+    },
     /// A word of the command line is not text where it must be.
     #[error("`{}` is not valid UTF-8", word.display())]
     NotText {
@@ -62,13 +70,16 @@ impl Explain for LaunchError {
             Self::Settings { .. } => "fix the file, or leave it out of the command line".into(),
             Self::Trust { .. } => "check that `codex app-server` starts, and that codex is 0.166 or newer".into(),
             Self::SwitchedOff { .. } => "take it out; nothing was started".into(),
+            Self::Unguarded { .. } => {
+                "have it ask its model by a base URL that can be changed; nothing was started".into()
+            }
             Self::NotText { .. } => "write it with letters that the terminal knows".into(),
         }
     }
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::SwitchedOff { .. } => ExitClass::DoesNotHold,
+            Self::SwitchedOff { .. } | Self::Unguarded { .. } => ExitClass::DoesNotHold,
             Self::File { .. } | Self::Settings { .. } | Self::Trust { .. } | Self::NotText { .. } => {
                 ExitClass::BadInput
             }

@@ -43,7 +43,7 @@ impl Program {
     pub fn named(client: Client, command: &[OsString]) -> Self {
         match Self::find(command) {
             Some(found) if found.client == client => found,
-            Some(_) | None => Self { client, arguments: 1 },
+            Some(_) | None => Self { client: client.adapter().launch.any_program.unwrap_or(client), arguments: 1 },
         }
     }
 }
@@ -66,7 +66,7 @@ fn client_of(word: &OsStr) -> Option<Client> {
         let known_by = client.adapter().launch.known_by;
         package == known_by.package || known_by.programs.contains(&base_name(word).as_str())
     };
-    Client::ALL.into_iter().find(known).or_else(|| match base_name(word).as_str() {
+    Client::every().find(known).or_else(|| match base_name(word).as_str() {
         "cli.js" | "index.js" => client_of_folder(Path::new(word)),
         _ => None,
     })
@@ -76,7 +76,7 @@ fn client_of(word: &OsStr) -> Option<Client> {
 fn client_of_folder(script: &Path) -> Option<Client> {
     script.ancestors().skip(1).find_map(|folder| {
         let name = folder.file_name()?.to_str()?;
-        Client::ALL.into_iter().find(|client| client.adapter().launch.known_by.package_folder == name)
+        Client::every().find(|client| client.adapter().launch.known_by.package_folder == name)
     })
 }
 
@@ -107,6 +107,9 @@ mod tests {
             ("caffeinate -i claude -p x", Client::Claude, 3),
             ("node --no-warnings /x/@google/gemini-cli/bundle/gemini.js -p x", Client::Gemini, 3),
             ("node /x/@google/gemini-cli/dist/index.js", Client::Gemini, 2),
+            ("opencode run x", Client::Opencode, 1),
+            ("node /x/@qwen-code/qwen-code/cli.js -p x", Client::Qwen, 2),
+            ("/venv/bin/aider --message x", Client::Aider, 1),
         ] {
             let line_found = if line.contains("a b") {
                 let word = OsString::from(line);
@@ -123,7 +126,6 @@ mod tests {
         for line in [
             "bash -c claude",
             "sudo claude",
-            "aider",
             "claudette",
             "make codex",
             "echo gemini",
@@ -135,5 +137,9 @@ mod tests {
         assert_eq!(Program::find(&[]), None);
         let wrapped: Vec<OsString> = ["./my-claude", "-p"].map(OsString::from).to_vec();
         assert_eq!(Program::named(Client::Claude, &wrapped), Program { client: Client::Claude, arguments: 1 });
+        let other: Vec<OsString> = ["./mine.py"].map(OsString::from).to_vec();
+        assert_eq!(Program::named(Client::Gemini, &other).client, Client::GeminiApi, "any program that speaks its API");
+        let own: Vec<OsString> = ["gemini", "-p"].map(OsString::from).to_vec();
+        assert_eq!(Program::named(Client::Gemini, &own).client, Client::Gemini);
     }
 }

@@ -140,6 +140,15 @@ fn allowed(client: Client, event: &str) -> &'static [&'static str] {
         (Client::Codex, "PreToolUse") => &["hookSpecificOutput"],
         (Client::Codex, _) => &["decision", "reason", "hookSpecificOutput"],
         (Client::Claude | Client::Gemini, _) => &["continue", "stopReason", "decision", "reason", "hookSpecificOutput"],
+        (
+            Client::Opencode
+            | Client::Qwen
+            | Client::Aider
+            | Client::AnthropicApi
+            | Client::OpenAiApi
+            | Client::GeminiApi,
+            _,
+        ) => &[],
     }
 }
 

@@ -53,6 +53,11 @@ impl ReplyReader {
         matches!(self.form, Form::Events(_))
     }
 
+    /// Collects the calls of tools as well.
+    pub fn collect_calls(&mut self) {
+        self.facts.calls = Some(Box::default());
+    }
+
     /// Takes the next bytes as they came.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.is_unreadable {
@@ -67,12 +72,15 @@ impl ReplyReader {
     pub fn end(&mut self) {
         let Form::Json(body) = &self.form else { return };
         match serde_json::from_slice::<Value>(body) {
-            Ok(value) => match self.api {
-                Api::Anthropic => anthropic::whole(&value, &mut self.facts),
-                Api::OpenAiChat => openai_chat::whole(&value, &mut self.facts),
-                Api::OpenAiResponses => openai_responses::whole(&value, &mut self.facts),
-                Api::Gemini => gemini::event(&value, &mut self.facts),
-            },
+            Ok(value) => {
+                self.facts.hear_calls(self.api, &value);
+                match self.api {
+                    Api::Anthropic => anthropic::whole(&value, &mut self.facts),
+                    Api::OpenAiChat => openai_chat::whole(&value, &mut self.facts),
+                    Api::OpenAiResponses => openai_responses::whole(&value, &mut self.facts),
+                    Api::Gemini => gemini::event(&value, &mut self.facts),
+                }
+            }
             // What came of it was paid for, as far as anyone can tell from its size.
             Err(_) => self.facts.said_bytes = self.facts.said_bytes.max(body.len() as u64),
         }
@@ -109,6 +117,7 @@ fn read_plain(api: Api, form: &mut Form, facts: &mut ReplyFacts, plain: &[u8]) -
                     facts.said_bytes += event.data.len() as u64;
                     continue;
                 };
+                facts.hear_calls(api, &value);
                 match api {
                     Api::Anthropic => anthropic::event(&value, facts),
                     Api::OpenAiChat => openai_chat::event(&value, facts),

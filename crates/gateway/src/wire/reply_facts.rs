@@ -1,7 +1,9 @@
 //! What is known of a reply: filled by each API's file, read by whoever settles the call.
 
 use super::chant::ReplyWatch;
+use super::facts::Api;
 use super::figure::Figures;
+use super::tool_calls::CallCollector;
 use serde_json::Value;
 use tripwire_core::usage::Usage;
 
@@ -25,6 +27,8 @@ pub struct ReplyFacts {
     /// Whether a figure was no figure: then none is believed.
     trust: Trust,
     watch: ReplyWatch,
+    /// The calls of tools, where somebody wants to know them.
+    pub calls: Option<Box<CallCollector>>,
 }
 
 /// Whether a reply's figures are believed.
@@ -48,6 +52,13 @@ impl ReplyFacts {
     pub(super) fn named(&mut self, model: Option<&Value>) {
         if let Some(model) = model.and_then(Value::as_str).filter(|model| !model.is_empty()) {
             self.model = Some(model.to_owned());
+        }
+    }
+
+    /// Takes in the calls of an event or a whole reply, where somebody wants to know them.
+    pub(super) fn hear_calls(&mut self, api: Api, value: &Value) {
+        if let Some(calls) = &mut self.calls {
+            calls.hear(api, value);
         }
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The key that only the gateway and the provider may see.
-const KEY: &str = "sk-ant-person-4711";
+pub(super) const KEY: &str = "sk-ant-person-4711";
 
 /// How the client asks its model: a request over a plain connection, as its environment says; status and body come back.
-const ASK: &str = r#"
+pub(super) const ASK: &str = r#"
 ask() {
   url=${ANTHROPIC_BASE_URL#http://}
   body=${1:-'{"model":"claude-sonnet-4-5","max_tokens":1000,"messages":[]}'}
@@ -30,12 +30,12 @@ fn run(fixture: &RunFixture, provider: &Provider, flags: &[&str]) -> RunEnd {
     finish(command.spawn().unwrap())
 }
 
-fn spent(ran: &RunEnd) -> u64 {
+pub(super) fn spent(ran: &RunEnd) -> u64 {
     ran.report["spent"]["micro_usd"].as_u64().unwrap_or_else(|| panic!("{}", ran.stderr))
 }
 
 /// What the workspace's ledger says.
-fn cost(fixture: &RunFixture, more: &[&str]) -> serde_json::Value {
+pub(super) fn cost(fixture: &RunFixture, more: &[&str]) -> serde_json::Value {
     let (_, text) = output(fixture.verb(&[&["cost", "--json"], more].concat()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }

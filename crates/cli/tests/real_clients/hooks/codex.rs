@@ -46,8 +46,7 @@ fn loop_1_no_further_command_of_a_loop_runs_on_the_real_codex() {
 #[ignore = "needs the real clients: just test-clients"]
 fn gate_8_no_command_runs_on_the_real_codex_when_its_money_is_gone() {
     let Some(client) = Client::find(Codex) else { return };
-    let ran = cases::with_ten_cents(&client, 500);
-    // Its model has no known price, so the dearest counts.
+    let ran = cases::with_ten_cents(&client, 1_000);
     let commands = ran.shown("\"type\":\"command_execution\"") / 2;
     assert!(commands < 12, "{commands} commands ran where 20 were scripted");
     assert!(ran.asked.iter().any(|body| body.contains("budget is used up")), "the agent is told");

@@ -2,6 +2,7 @@
 
 use crate::run::cases;
 use crate::support::clients::Kind;
+use crate::support::model::Turn;
 
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
@@ -79,4 +80,13 @@ fn const_5_the_real_claude_runs_nothing_while_the_journal_is_locked() {
 #[ignore = "needs the real clients: just test-clients"]
 fn const_5_the_real_claude_runs_nothing_when_the_disk_is_full() {
     cases::full_disk(Kind::Claude);
+}
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn gate_8_the_real_claudes_sub_agents_are_booked_as_the_model_charges_them() {
+    cases::sub_agents(Kind::Claude, &|n| {
+        let input = serde_json::json!({"description": "look", "prompt": format!("Look at part {n}."), "subagent_type": "general-purpose"});
+        Turn::Call("Agent".to_owned(), input.to_string())
+    });
 }

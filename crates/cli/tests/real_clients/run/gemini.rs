@@ -2,6 +2,7 @@
 
 use crate::run::cases;
 use crate::support::clients::Kind;
+use crate::support::model::Turn;
 
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
@@ -79,4 +80,13 @@ fn const_5_the_real_gemini_runs_nothing_while_the_journal_is_locked() {
 #[ignore = "needs the real clients: just test-clients"]
 fn const_5_the_real_gemini_runs_nothing_when_the_disk_is_full() {
     cases::full_disk(Kind::Gemini);
+}
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn gate_8_the_real_geminis_sub_agents_are_booked_as_the_model_charges_them() {
+    cases::sub_agents(Kind::Gemini, &|n| {
+        let input = serde_json::json!({"agent_name": "codebase_investigator", "prompt": format!("Look at part {n}.")});
+        Turn::Call("invoke_agent".to_owned(), input.to_string())
+    });
 }

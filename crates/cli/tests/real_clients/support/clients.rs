@@ -211,7 +211,7 @@ fn codex(command: &mut Command, run: Run<'_>, home: &Path) {
     let folder = home.join(".codex");
     fs::create_dir(&folder).expect("a folder for the settings");
     let mut config = format!(
-        "model = \"scripted\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
+        "model = \"gpt-5-codex\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
          sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n\
          [projects.{:?}]\ntrust_level = \"trusted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 1\n\

@@ -16,6 +16,7 @@ const FEW: Usage = Usage { fresh: 10, read: 0, write: 0, output: 5 };
 pub(crate) struct Model {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<String>>>,
+    ledger: Arc<Mutex<Vec<(String, Usage)>>>,
     over: Arc<AtomicBool>,
     address: std::net::SocketAddr,
 }
@@ -23,6 +24,16 @@ pub(crate) struct Model {
 struct Script {
     turns: Vec<Turn>,
     usage: Usage,
+    ledger: Arc<Mutex<Vec<(String, Usage)>>>,
+}
+
+impl Script {
+    /// What an answer used, written down: never more than the request wants back.
+    fn charge(&self, model: String, usage: Usage, limit: Option<u64>) -> Usage {
+        let usage = Usage { output: usage.output.min(limit.unwrap_or(u64::MAX)), ..usage };
+        self.ledger.lock().expect("no test panics while holding it").push((model, usage));
+        usage
+    }
 }
 
 impl Model {
@@ -42,7 +53,8 @@ impl Model {
         let address = listener.local_addr().expect("its address");
         let (asked, over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let (seen, ended) = (Arc::clone(&asked), Arc::clone(&over));
-        let script = Arc::new(Script { turns, usage });
+        let ledger = Arc::new(Mutex::new(Vec::new()));
+        let script = Arc::new(Script { turns, usage, ledger: Arc::clone(&ledger) });
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if ended.load(Ordering::SeqCst) {
@@ -52,12 +64,17 @@ impl Model {
                 std::thread::spawn(move || serve(stream, &seen, &script));
             }
         });
-        Self { url: format!("http://{address}"), asked, over, address }
+        Self { url: format!("http://{address}"), asked, ledger, over, address }
     }
 
     /// The bodies of the requests so far; side questions of a client do not count.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("no test panics while holding it").clone()
+    }
+
+    /// What every answer used, side questions included, with the model that was asked.
+    pub(crate) fn ledger(&self) -> Vec<(String, Usage)> {
+        self.ledger.lock().expect("no test panics while holding it").clone()
     }
 }
 
@@ -75,13 +92,17 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>, script: &Script) {
     while let Some((path, body)) = read_request(&mut reader) {
         let answer = match Wire::of(&path) {
             Some(wire) if wire.is_turn(&body) => {
+                let (model, limit) = wire.asked(&path, &body);
                 let mut asked = asked.lock().expect("no test panics while holding it");
                 asked.push(body);
                 let done = Turn::Say("Done.".to_owned());
                 let turn = script.turns.get(asked.len() - 1).unwrap_or(&done);
-                sse(&wire.answer(asked.len(), turn, script.usage))
+                sse(&wire.answer(asked.len(), turn, script.charge(model, script.usage, limit)))
             }
-            Some(wire) => sse(&wire.answer(0, &Turn::Say("{}".to_owned()), FEW)),
+            Some(wire) => {
+                let (model, limit) = wire.asked(&path, &body);
+                sse(&wire.answer(0, &Turn::Say("{}".to_owned()), script.charge(model, FEW, limit)))
+            }
             None => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}".to_owned(),
         };
         if writer.write_all(answer.as_bytes()).is_err() {

@@ -11,6 +11,8 @@ pub(crate) enum Turn {
     Write(String, String),
     /// Call a tool by name, with JSON arguments.
     Call(String, String),
+    /// Several calls in one answer.
+    Many(Vec<Turn>),
     /// Say something and end the turn.
     Say(String),
 }
@@ -56,6 +58,19 @@ impl Wire {
         }
     }
 
+    /// The model that a request asks, and the most tokens that it wants back.
+    pub(crate) fn asked(self, path: &str, body: &str) -> (String, Option<u64>) {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let limit = match self {
+            Self::Messages => &body["max_tokens"],
+            Self::Responses => &body["max_output_tokens"],
+            Self::Gemini => &body["generationConfig"]["maxOutputTokens"],
+        };
+        let in_path = || path.rsplit('/').next().and_then(|last| last.split(':').next()).unwrap_or_default();
+        let model = body["model"].as_str().map_or_else(|| in_path().to_owned(), str::to_owned);
+        (model, limit.as_u64())
+    }
+
     /// The events of an answer: a name where the wire has names, and the data.
     pub(crate) fn answer(self, number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
         match self {
@@ -65,11 +80,18 @@ impl Wire {
         }
     }
 
-    /// The tool call of a turn in the client's own words; none if it only says something.
+    /// The tool calls of a turn in the client's own words; none if it only says something.
+    fn calls(self, turn: &Turn) -> Vec<(String, Value)> {
+        match turn {
+            Turn::Many(turns) => turns.iter().flat_map(|turn| self.calls(turn)).collect(),
+            Turn::Shell(_) | Turn::Write(..) | Turn::Call(..) | Turn::Say(_) => self.call(turn).into_iter().collect(),
+        }
+    }
+
     fn call(self, turn: &Turn) -> Option<(String, Value)> {
         let tool = |name: &str, input: Value| Some((name.to_owned(), input));
         match (self, turn) {
-            (_, Turn::Say(_)) => None,
+            (_, Turn::Say(_) | Turn::Many(_)) => None,
             (_, Turn::Call(name, input)) => tool(name, serde_json::from_str(input).expect("arguments are JSON")),
             (Self::Messages, Turn::Shell(command)) => tool("Bash", json!({"command": command, "description": "x"})),
             (Self::Messages, Turn::Write(path, text)) => tool("Write", json!({"file_path": path, "content": text})),
@@ -88,7 +110,7 @@ impl Wire {
 fn said(turn: &Turn) -> &str {
     match turn {
         Turn::Say(text) => text,
-        Turn::Shell(_) | Turn::Write(..) | Turn::Call(..) => "",
+        Turn::Shell(_) | Turn::Write(..) | Turn::Call(..) | Turn::Many(_) => "",
     }
 }
 
@@ -97,29 +119,33 @@ fn messages(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
         "cache_creation_input_tokens": usage.write, "output_tokens": usage.output});
     let start = json!({"id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": "claude-opus-4-5",
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": counted});
-    let (block, delta, stop) = match Wire::Messages.call(turn) {
-        Some((name, input)) => (
-            json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": name, "input": {}}),
+    let calls = Wire::Messages.calls(turn);
+    let stop = if calls.is_empty() { "end_turn" } else { "tool_use" };
+    let mut blocks: Vec<(Value, Value)> = Vec::new();
+    for (place, (name, input)) in calls.into_iter().enumerate() {
+        blocks.push((
+            json!({"type": "tool_use", "id": format!("toolu_{}", call_id(number, place)), "name": name, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": input.to_string()}),
-            "tool_use",
-        ),
-        None => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": said(turn)}), "end_turn"),
-    };
-    [
-        ("message_start", json!({"message": start})),
-        ("content_block_start", json!({"index": 0, "content_block": block})),
-        ("content_block_delta", json!({"index": 0, "delta": delta})),
-        ("content_block_stop", json!({"index": 0})),
-        (
-            "message_delta",
-            json!({"delta": {"stop_reason": stop, "stop_sequence": null},
-            "usage": {"output_tokens": usage.output}}),
-        ),
-        ("message_stop", json!({})),
-    ]
-    .into_iter()
-    .map(|(name, data)| typed(name, data))
-    .collect()
+        ));
+    }
+    if blocks.is_empty() {
+        blocks.push((json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": said(turn)})));
+    }
+    let mut events = vec![("message_start", json!({"message": start}))];
+    for (index, (block, delta)) in blocks.into_iter().enumerate() {
+        events.push(("content_block_start", json!({"index": index, "content_block": block})));
+        events.push(("content_block_delta", json!({"index": index, "delta": delta})));
+        events.push(("content_block_stop", json!({"index": index})));
+    }
+    let figures = json!({"output_tokens": usage.output});
+    events.push(("message_delta", json!({"delta": {"stop_reason": stop, "stop_sequence": null}, "usage": figures})));
+    events.push(("message_stop", json!({})));
+    events.into_iter().map(|(name, data)| typed(name, data)).collect()
+}
+
+/// The number of a call in its session; the first of an answer has the answer's own.
+fn call_id(number: usize, place: usize) -> String {
+    if place == 0 { number.to_string() } else { format!("{number}_{place}") }
 }
 
 fn typed(name: &str, mut data: Value) -> (String, Value) {
@@ -129,12 +155,17 @@ fn typed(name: &str, mut data: Value) -> (String, Value) {
 
 fn responses(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     let input = usage.fresh + usage.read + usage.write;
-    let item = match Wire::Responses.call(turn) {
-        Some((name, arguments)) => json!({"type": "function_call", "id": format!("fc_{number}"),
-            "call_id": format!("call_{number}"), "name": name, "arguments": arguments.to_string(), "status": "completed"}),
-        None => json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": said(turn), "annotations": []}]}),
+    let call = |(place, (name, arguments)): (usize, (String, Value))| {
+        let id = call_id(number, place);
+        json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
+            "arguments": arguments.to_string(), "status": "completed"})
     };
+    let mut items: Vec<Value> = Wire::Responses.calls(turn).into_iter().enumerate().map(call).collect();
+    if items.is_empty() {
+        items
+            .push(json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": said(turn), "annotations": []}]}));
+    }
     let response = |status: &str, output: Value, usage: Value| {
         json!({"id": format!("resp_{number}"), "object": "response", "created_at": 1, "status": status, "error": null,
             "incomplete_details": null, "model": "scripted", "output": output, "usage": usage})
@@ -142,24 +173,23 @@ fn responses(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     let counted = json!({"input_tokens": input, "input_tokens_details": {"cached_tokens": usage.read},
         "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": input + usage.output});
-    [
-        ("response.created", json!({"response": response("in_progress", json!([]), Value::Null)})),
-        ("response.output_item.done", json!({"output_index": 0, "item": item.clone()})),
-        ("response.completed", json!({"response": response("completed", json!([item]), counted)})),
-    ]
-    .into_iter()
-    .map(|(name, data)| typed(name, data))
-    .collect()
+    let mut events = vec![("response.created", json!({"response": response("in_progress", json!([]), Value::Null)}))];
+    for (index, item) in items.iter().enumerate() {
+        events.push(("response.output_item.done", json!({"output_index": index, "item": item})));
+    }
+    events.push(("response.completed", json!({"response": response("completed", json!(items), counted)})));
+    events.into_iter().map(|(name, data)| typed(name, data)).collect()
 }
 
 fn gemini(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
-    let part = match Wire::Gemini.call(turn) {
-        Some((name, args)) => json!({"functionCall": {"name": name, "args": args, "id": format!("fc{number}")}}),
-        None => json!({"text": said(turn)}),
-    };
+    let call = |(place, (name, args)): (usize, (String, Value))| json!({"functionCall": {"name": name, "args": args, "id": format!("fc{}", call_id(number, place))}});
+    let mut parts: Vec<Value> = Wire::Gemini.calls(turn).into_iter().enumerate().map(call).collect();
+    if parts.is_empty() {
+        parts.push(json!({"text": said(turn)}));
+    }
     let input = usage.fresh + usage.read + usage.write;
     let data = json!({
-        "candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0, "finishReason": "STOP"}],
+        "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": input, "cachedContentTokenCount": usage.read,
             "candidatesTokenCount": usage.output, "totalTokenCount": input + usage.output},
         "modelVersion": "scripted", "responseId": format!("r{number}"),

@@ -86,6 +86,12 @@ fn every_client_gets_its_own_words() {
             Client::Claude => (90, Some("block")),
             Client::Codex => (90, None),
             Client::Gemini => (90_000, None),
+            Client::Opencode
+            | Client::Qwen
+            | Client::Aider
+            | Client::AnthropicApi
+            | Client::OpenAiApi
+            | Client::GeminiApi => panic!("it has no hooks"),
         };
         assert_eq!((hook["timeout"].as_u64(), hook["onFailure"].as_str()), (Some(timeout), closing));
     }
@@ -113,6 +119,12 @@ fn hooks_that_are_not_called_for_everything_or_not_heard_are_not_complete_and_ar
             ]),
             Client::Gemini => wrong.push(right.replacen("\"*\"", "\"NoSuchTool\"", 1)),
             Client::Codex => wrong.push(right.replacen("\"hooks\": [{", "\"matcher\": \"x\", \"hooks\": [{", 1)),
+            Client::Opencode
+            | Client::Qwen
+            | Client::Aider
+            | Client::AnthropicApi
+            | Client::OpenAiApi
+            | Client::GeminiApi => panic!("it has no hooks"),
         }
         for text in wrong {
             if text == right {

@@ -1,0 +1,448 @@
+//! Tool calls in replies and tool results in requests, in one form for all APIs: what hooks tell, for clients that have none.
+
+use super::facts::Api;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tripwire_core::record::chain::Digest;
+
+/// Calls of one reply that are remembered.
+const CALLS_MAX: usize = 1_024;
+
+/// A call of a tool, as a reply asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WireCall {
+    /// Its id; made from its place where the API gives none.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments, as JSON text.
+    pub arguments: String,
+}
+
+/// The result of a call, as a request carries it back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireResult {
+    /// The call's id.
+    pub id: String,
+    /// What the tool gave.
+    pub output: String,
+    /// Whether the client calls it an error, where it says so.
+    pub failed: Option<bool>,
+}
+
+/// What a request says of the conversation it goes on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireRequest {
+    /// The beginning of the conversation, by which an agent is told from its sub-agents.
+    pub conversation: String,
+    /// The model.
+    pub model: String,
+    /// What was said first.
+    pub prompt: String,
+    /// Whether tools are offered: without any it is a side question, such as for a title.
+    pub has_tools: bool,
+    /// Results of calls, oldest first.
+    pub results: Vec<WireResult>,
+    /// Calls without an id so far: those of the reply are numbered on from here.
+    calls: usize,
+}
+
+/// The calls of a reply, collected while it comes.
+#[derive(Debug, Default)]
+pub struct CallCollector {
+    calls: BTreeMap<(u64, u64), WireCall>,
+    begun: bool,
+}
+
+impl CallCollector {
+    /// Whether a call has begun to come.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// The calls, each with an id.
+    #[must_use]
+    pub fn calls(&self, request: &WireRequest) -> Vec<WireCall> {
+        let numbered = self.calls.values().enumerate().map(|(place, call)| {
+            let id = if call.id.is_empty() { by_place(request.calls + place) } else { call.id.clone() };
+            let arguments = if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments.clone() };
+            WireCall { id, name: call.name.clone(), arguments }
+        });
+        numbered.collect()
+    }
+
+    fn at(&mut self, group: u64, index: u64) -> Option<&mut WireCall> {
+        self.begun = true;
+        (self.calls.len() < CALLS_MAX || self.calls.contains_key(&(group, index)))
+            .then(|| self.calls.entry((group, index)).or_default())
+    }
+
+    fn put(&mut self, index: u64, id: Option<&Value>, name: Option<&Value>, arguments: String) {
+        if let Some(call) = self.at(0, index) {
+            let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+            *call = WireCall { id: text(id), name: text(name), arguments };
+        }
+    }
+
+    /// Takes in an event of a stream, or a whole reply.
+    pub(super) fn hear(&mut self, api: Api, value: &Value) {
+        match api {
+            Api::Anthropic => self.anthropic(value),
+            Api::OpenAiChat => self.chat(value),
+            Api::OpenAiResponses => self.responses(value),
+            Api::Gemini => self.gemini(value),
+        }
+    }
+
+    fn anthropic(&mut self, value: &Value) {
+        let index = value.get("index").and_then(Value::as_u64).unwrap_or_default();
+        match value.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "message" => {
+                for (index, block) in list(value.get("content")).enumerate() {
+                    self.block(index as u64, block);
+                }
+            }
+            "content_block_start" => self.block(index, value.get("content_block").unwrap_or(&Value::Null)),
+            "content_block_delta" => {
+                if let (Some(piece), true) =
+                    (value.pointer("/delta/partial_json").and_then(Value::as_str), self.calls.contains_key(&(0, index)))
+                    && let Some(call) = self.at(0, index)
+                {
+                    call.arguments.push_str(piece);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, index: u64, block: &Value) {
+        if block.get("type").and_then(Value::as_str) == Some("tool_use") {
+            let input = block.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
+            let input = input.map(Value::to_string).unwrap_or_default();
+            self.put(index, block.get("id"), block.get("name"), input);
+        }
+    }
+
+    fn chat(&mut self, value: &Value) {
+        for choice in list(value.get("choices")) {
+            let group = choice.get("index").and_then(Value::as_u64).unwrap_or_default();
+            let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
+            for (place, piece) in list(said.get("tool_calls")).enumerate() {
+                let index = piece.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
+                self.piece(group, index, piece.get("id"), piece.get("function"));
+            }
+            if let Some(function) = said.get("function_call").filter(|function| function.is_object()) {
+                self.piece(group, u64::MAX, None, Some(function));
+            }
+        }
+    }
+
+    fn piece(&mut self, group: u64, index: u64, id: Option<&Value>, function: Option<&Value>) {
+        let Some(call) = self.at(group, index) else { return };
+        let text = |name: &str| function.and_then(|function| function.get(name)).and_then(Value::as_str);
+        if let Some(id) = id.and_then(Value::as_str).filter(|id| !id.is_empty()) {
+            id.clone_into(&mut call.id);
+        }
+        call.name.push_str(text("name").unwrap_or_default());
+        call.arguments.push_str(text("arguments").unwrap_or_default());
+    }
+
+    fn responses(&mut self, value: &Value) {
+        let index = value.get("output_index").and_then(Value::as_u64).unwrap_or_default();
+        match value.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "response.output_item.added" | "response.output_item.done" => {
+                self.item(index, value.get("item").unwrap_or(&Value::Null));
+            }
+            "response.completed" => {
+                for (index, item) in list(value.pointer("/response/output")).enumerate() {
+                    self.item(index as u64, item);
+                }
+            }
+            _ if value.get("object").and_then(Value::as_str) == Some("response") => {
+                for (index, item) in list(value.get("output")).enumerate() {
+                    self.item(index as u64, item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn item(&mut self, index: u64, item: &Value) {
+        let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+        match item.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "function_call" => {
+                self.put(index, item.get("call_id"), item.get("name"), text("arguments").unwrap_or_default());
+            }
+            // Free text: as an argument it is a JSON string.
+            "custom_tool_call" => {
+                let input = serde_json::json!({"input": text("input").unwrap_or_default()});
+                self.put(index, item.get("call_id"), item.get("name"), input.to_string());
+            }
+            "local_shell_call" => {
+                let action = item.get("action").map(Value::to_string).unwrap_or_default();
+                self.put(index, item.get("call_id"), Some(&Value::from("local_shell")), action);
+            }
+            _ => {}
+        }
+    }
+
+    fn gemini(&mut self, value: &Value) {
+        if let Some(chunks) = value.as_array() {
+            chunks.iter().for_each(|chunk| self.gemini(chunk));
+            return;
+        }
+        for candidate in list(value.get("candidates")) {
+            for part in list(candidate.pointer("/content/parts")) {
+                let Some(call) = part.get("functionCall") else { continue };
+                let arguments = call.get("args").map(Value::to_string).unwrap_or_default();
+                self.put(self.calls.len() as u64, call.get("id"), call.get("name"), arguments);
+            }
+        }
+    }
+}
+
+/// Reads what a request says of its conversation; nothing of a body that is no JSON.
+#[must_use]
+pub fn read_conversation(api: Api, body: &[u8], model: &str) -> Option<WireRequest> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let (system, messages) = match api {
+        Api::Anthropic => ("system", "messages"),
+        Api::OpenAiChat => ("", "messages"),
+        Api::OpenAiResponses => ("instructions", "input"),
+        Api::Gemini => ("systemInstruction", "contents"),
+    };
+    let messages = body.get(messages).unwrap_or(&Value::Null);
+    let is_first = |message: &&Value| message.get("role").and_then(Value::as_str) == Some("user");
+    let first = list(Some(messages)).find(is_first).or_else(|| messages.as_str().map(|_| messages));
+    let prompt = first.map(text_of).unwrap_or_default();
+    let system = body.get(system).map(Value::to_string).unwrap_or_default();
+    let developer = list(Some(messages)).take_while(|message| !is_first(message)).map(Value::to_string);
+    let beginning = format!("{system}\n{}\n{prompt}", developer.collect::<String>());
+    let mut results = Vec::new();
+    let mut calls = 0;
+    for message in list(Some(messages)) {
+        collect_results(api, message, &mut results, &mut calls);
+    }
+    Some(WireRequest {
+        conversation: Digest::of(beginning.as_bytes()).to_string().chars().take(12).collect(),
+        model: model.to_owned(),
+        prompt,
+        has_tools: list(body.get("tools")).next().is_some(),
+        results,
+        calls,
+    })
+}
+
+fn collect_results(api: Api, message: &Value, results: &mut Vec<WireResult>, calls: &mut usize) {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut put = |id: String, output: Option<&Value>, failed: Option<bool>| {
+        results.push(WireResult { id, output: output.map(text_of).unwrap_or_default(), failed });
+    };
+    match api {
+        Api::Anthropic => {
+            for block in list(message.get("content")) {
+                if block.get("type").and_then(Value::as_str) == Some("tool_result") {
+                    let failed = block.get("is_error").and_then(Value::as_bool);
+                    put(text(block.get("tool_use_id")), block.get("content"), failed);
+                }
+            }
+        }
+        Api::OpenAiChat => {
+            if message.get("role").and_then(Value::as_str) == Some("tool") {
+                put(text(message.get("tool_call_id")), message.get("content"), None);
+            }
+        }
+        Api::OpenAiResponses => {
+            let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+            if kind.ends_with("_call_output") {
+                put(text(message.get("call_id")), message.get("output"), None);
+            }
+        }
+        Api::Gemini => {
+            for part in list(message.get("parts")) {
+                if part.get("functionCall").is_some() {
+                    *calls += 1;
+                }
+                if let Some(response) = part.get("functionResponse") {
+                    let id = text(response.get("id"));
+                    let id = if id.is_empty() { by_place(results.len()) } else { id };
+                    let output = response.get("response").map(text_of).unwrap_or_default();
+                    results.push(WireResult { id, output, failed: None });
+                }
+            }
+        }
+    }
+}
+
+/// The id of a call that the API gives none: its place among all calls of the conversation.
+fn by_place(place: usize) -> String {
+    format!("call-{place}")
+}
+
+fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The texts of a value, whatever it is made of.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text_of).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        Value::Object(map) => {
+            let named = ["text", "content", "parts", "output", "error"].into_iter().find_map(|name| map.get(name));
+            named.map_or_else(|| value.to_string(), text_of)
+        }
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collected(api: Api, events: &[&str]) -> Vec<WireCall> {
+        let mut calls = CallCollector::default();
+        events.iter().for_each(|event| calls.hear(api, &serde_json::from_str(event).unwrap()));
+        let request = read_conversation(api, b"{}", "m").unwrap();
+        calls.calls(&request)
+    }
+
+    fn call(id: &str) -> WireCall {
+        WireCall { id: id.to_owned(), name: "bash".to_owned(), arguments: r#"{"command":"ls"}"#.to_owned() }
+    }
+
+    #[test]
+    fn calls_are_the_same_whichever_api_and_delivery_brings_them() {
+        let cases: [(Api, &[&str]); 8] = [
+            (
+                Api::Anthropic,
+                &[
+                    r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"bash","input":{}}}"#,
+                    r#"{"type":"content_block_delta","index":1,"delta":{"partial_json":"{\"command\":"}}"#,
+                    r#"{"type":"content_block_delta","index":1,"delta":{"partial_json":"\"ls\"}"}}"#,
+                ],
+            ),
+            (
+                Api::Anthropic,
+                &[
+                    r#"{"type":"message","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"bash","input":{"command":"ls"}}]}"#,
+                ],
+            ),
+            (
+                Api::OpenAiChat,
+                &[
+                    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":""}}]}}]}"#,
+                    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"command\":\"ls\"}"}}]}}]}"#,
+                ],
+            ),
+            (
+                Api::OpenAiChat,
+                &[
+                    r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}}]}"#,
+                ],
+            ),
+            (
+                Api::OpenAiResponses,
+                &[
+                    r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"a","name":"bash","arguments":""}}"#,
+                    r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"a","name":"bash","arguments":"{\"command\":\"ls\"}"}}"#,
+                ],
+            ),
+            (
+                Api::OpenAiResponses,
+                &[
+                    r#"{"object":"response","output":[{"type":"reasoning"},{"type":"function_call","call_id":"a","name":"bash","arguments":"{\"command\":\"ls\"}"}]}"#,
+                ],
+            ),
+            (
+                Api::Gemini,
+                &[
+                    r#"{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"id":"a","name":"bash","args":{"command":"ls"}}}]}}]}"#,
+                ],
+            ),
+            (
+                Api::Gemini,
+                &[
+                    r#"[{"candidates":[{"content":{"parts":[{"functionCall":{"id":"a","name":"bash","args":{"command":"ls"}}}]}}]}]"#,
+                ],
+            ),
+        ];
+        for (api, events) in cases {
+            assert_eq!(collected(api, events), [call("a")], "{api:?} {events:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_of_text_and_a_providers_own_tool_ask_for_nothing() {
+        for (api, event) in [
+            (
+                Api::Anthropic,
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search"}}"#,
+            ),
+            (Api::Anthropic, r#"{"type":"content_block_delta","index":0,"delta":{"text":"x"}}"#),
+            (
+                Api::OpenAiResponses,
+                r#"{"type":"response.output_item.done","item":{"type":"web_search_call","id":"w"}}"#,
+            ),
+            (Api::OpenAiChat, r#"{"choices":[{"delta":{"content":"x"}}]}"#),
+            (Api::Gemini, r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#),
+        ] {
+            assert_eq!(collected(api, &[event]), [], "{event}");
+        }
+    }
+
+    #[test]
+    fn results_and_the_beginning_of_a_conversation_are_read_from_every_api() {
+        let cases = [
+            (
+                Api::Anthropic,
+                r#"{"system":"s","tools":[{}],"messages":[{"role":"user","content":"Do it"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"out"}],"is_error":true}]}]}"#,
+                Some(true),
+            ),
+            (
+                Api::OpenAiChat,
+                r#"{"tools":[{}],"messages":[{"role":"system","content":"s"},{"role":"user","content":"Do it"},{"role":"tool","tool_call_id":"a","content":"out"}]}"#,
+                None,
+            ),
+            (
+                Api::OpenAiResponses,
+                r#"{"instructions":"s","tools":[{}],"input":[{"role":"user","content":[{"type":"input_text","text":"Do it"}]},{"type":"function_call_output","call_id":"a","output":"out"}]}"#,
+                None,
+            ),
+            (
+                Api::Gemini,
+                r#"{"systemInstruction":"s","tools":[{}],"contents":[{"role":"user","parts":[{"text":"Do it"}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"bash","response":{"output":"out"}}}]}]}"#,
+                None,
+            ),
+        ];
+        for (api, body, failed) in cases {
+            let read = read_conversation(api, body.as_bytes(), "m").unwrap();
+            let result = WireResult { id: "a".to_owned(), output: "out".to_owned(), failed };
+            assert_eq!(
+                (read.prompt.as_str(), read.has_tools, read.results.as_slice()),
+                ("Do it", true, &[result][..]),
+                "{api:?}"
+            );
+            let longer = body.replace("out", "another");
+            let other = body.replace("Do it", "Do that");
+            let key = |text: &str| read_conversation(api, text.as_bytes(), "m").unwrap().conversation;
+            assert_eq!(key(&longer), read.conversation, "it goes on");
+            assert_ne!(key(&other), read.conversation, "another agent");
+        }
+    }
+
+    #[test]
+    fn calls_without_an_id_get_one_by_their_place() {
+        let body = r#"{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"a"}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}}]}]}"#;
+        let request = read_conversation(Api::Gemini, body.as_bytes(), "m").unwrap();
+        assert_eq!(request.results[0].id, "call-0");
+        let mut calls = CallCollector::default();
+        calls.hear(
+            Api::Gemini,
+            &serde_json::json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "b"}}]}}]}),
+        );
+        assert_eq!(calls.calls(&request)[0].id, "call-1");
+    }
+}

@@ -1,0 +1,205 @@
+//! The door of a client without hooks: what its model calls tell becomes the same events that hooks give, for the same engine.
+//!
+//! A reply asks for calls, a later request carries their results. Each call is known by its id and taken in once, however
+//! often a conversation repeats it.
+
+use crate::guard::Guard;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, Reply, ToolCall};
+use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult};
+use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
+
+/// Calls without a result that are remembered; an agent has few of them open at once.
+const OPEN_MAX: usize = 4_096;
+
+/// What is known of one worker's conversations.
+#[derive(Debug)]
+pub(crate) struct WireDoor {
+    client: Client,
+    session: String,
+    cwd: PathBuf,
+    seen: Mutex<SeenCalls>,
+}
+
+#[derive(Debug, Default)]
+struct SeenCalls {
+    /// The conversation of the main agent: the first that has tools.
+    main: Option<String>,
+    /// Calls without a result.
+    open: BTreeMap<String, ToolCall>,
+    /// Conversations that have begun.
+    begun: BTreeSet<String>,
+}
+
+impl WireDoor {
+    /// Listens to questions of the gateway from now on, one thread for each: a throttle of one agent keeps no other waiting.
+    pub(crate) fn listen(
+        guard: &Arc<Guard>,
+        client: Client,
+        session: &str,
+        cwd: PathBuf,
+    ) -> std::io::Result<Sender<AskedDoor>> {
+        let (asked, received) = mpsc::channel::<AskedDoor>();
+        let door = Arc::new(Self { client, session: session.to_owned(), cwd, seen: Mutex::default() });
+        let guard = Arc::clone(guard);
+        std::thread::Builder::new().name("gateway door".to_owned()).spawn(move || {
+            for asked in received {
+                let (door, guard) = (Arc::clone(&door), Arc::clone(&guard));
+                // Without a thread there is no answer, and the gateway lets nothing pass without one.
+                drop(std::thread::Builder::new().name("gateway door".to_owned()).spawn(move || {
+                    let answer = door.answer(&guard, &asked.question);
+                    asked.answer(answer);
+                }));
+            }
+        })?;
+        Ok(asked)
+    }
+
+    fn answer(&self, guard: &Guard, question: &DoorQuestion) -> DoorAnswer {
+        let (request, events) = match question {
+            DoorQuestion::Request(request) => (request, self.of_request(request)),
+            DoorQuestion::Reply(request, calls) => (request, self.of_reply(calls)),
+        };
+        // A side question has no tools, and is no step of the agent.
+        if !request.has_tools {
+            return DoorAnswer::Pass;
+        }
+        for event in events {
+            let prompt = (event == Event::Prompt).then(|| request.prompt.clone());
+            let reply = guard.answer_event(self.hook_call(request, event, prompt));
+            if let Some(reason) = refusal(&reply) {
+                return DoorAnswer::Refuse(reason);
+            }
+        }
+        DoorAnswer::Pass
+    }
+
+    /// The results that are new, and the wish to ask the model; before all of that the prompt, if the main agent begins.
+    fn of_request(&self, request: &WireRequest) -> Vec<Event> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = Vec::new();
+        if request.has_tools && seen.begun.insert(request.conversation.clone()) && seen.main.is_none() {
+            seen.main = Some(request.conversation.clone());
+            events.push(Event::Prompt);
+        }
+        for WireResult { id, output, failed } in &request.results {
+            if let Some(tool) = seen.open.remove(id) {
+                let outcome = Outcome { output: output.clone(), failed: *failed, ..Outcome::default() };
+                events.push(Event::Done(tool, outcome));
+            }
+        }
+        events.push(Event::ModelAsked { model: request.model.clone() });
+        events
+    }
+
+    fn of_reply(&self, calls: &[WireCall]) -> Vec<Event> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = Vec::new();
+        for WireCall { id, name, arguments } in calls {
+            let tool = ToolCall { name: name.clone(), input: arguments.clone(), call_id: Some(id.clone()) };
+            if seen.open.len() >= OPEN_MAX {
+                seen.open.pop_first();
+            }
+            if seen.open.insert(id.clone(), tool.clone()).is_none() {
+                events.push(Event::Asked(tool));
+            }
+        }
+        events
+    }
+
+    /// The event as a hook would have told it.
+    fn hook_call(&self, request: &WireRequest, event: Event, prompt: Option<String>) -> HookCall {
+        let main = self.seen.lock().unwrap_or_else(PoisonError::into_inner).main.clone();
+        let agent = (main.as_ref() != Some(&request.conversation))
+            .then(|| Agent { id: format!("conversation-{}", request.conversation), transcript: None });
+        HookCall {
+            client: self.client,
+            session: self.session.clone(),
+            cwd: self.cwd.clone(),
+            transcript: None,
+            agent,
+            event_name: "gateway".to_owned(),
+            event,
+            prompt,
+        }
+    }
+}
+
+/// Why an answer does not let the client go on; a text beside an event is none.
+fn refusal(reply: &Reply) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        #[serde(rename = "continue")]
+        goes_on: Option<bool>,
+        decision: Option<String>,
+        reason: Option<String>,
+        #[serde(rename = "stopReason")]
+        stop_reason: Option<String>,
+    }
+    if reply.exit_code != 0 {
+        return Some(reply.stderr.clone());
+    }
+    let said: Said = serde_json::from_str(&reply.stdout).ok()?;
+    let refuses = said.goes_on == Some(false) || matches!(said.decision.as_deref(), Some("deny" | "block"));
+    refuses.then(|| said.reason.or(said.stop_reason).unwrap_or_else(|| "the guard refuses it".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(stdout: &str) -> Option<String> {
+        refusal(&Reply { stdout: stdout.to_owned(), ..Reply::default() })
+    }
+
+    #[test]
+    fn an_answer_refuses_by_its_fields_and_a_text_beside_an_event_does_not() {
+        assert_eq!(said(r#"{"continue":false,"stopReason":"loop"}"#).as_deref(), Some("loop"));
+        assert_eq!(said(r#"{"decision":"deny","reason":"no"}"#).as_deref(), Some("no"));
+        for text in ["", "{}", r#"{"hookSpecificOutput":{"additionalContext":"wrap up"}}"#] {
+            assert_eq!(said(text), None, "{text}");
+        }
+        let broken = Reply { stderr: "the guard is broken".to_owned(), exit_code: 2, ..Reply::default() };
+        assert_eq!(refusal(&broken).as_deref(), Some("the guard is broken"));
+    }
+
+    fn request(conversation: &str, results: &[&str]) -> WireRequest {
+        let tools = r#"{"tools":[{}],"messages":[{"role":"user","content":"CONVERSATION"}RESULTS]}"#;
+        let result = |id: &&str| format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"out"}}"#);
+        let results: String = results.iter().map(result).collect();
+        let body = tools.replace("CONVERSATION", conversation).replace("RESULTS", &results);
+        let api = tripwire_gateway::wire::Api::OpenAiChat;
+        tripwire_gateway::wire::tool_calls::read_conversation(api, body.as_bytes(), "m").unwrap()
+    }
+
+    fn call(id: &str) -> WireCall {
+        WireCall { id: id.to_owned(), name: "bash".to_owned(), arguments: "{}".to_owned() }
+    }
+
+    #[test]
+    fn each_call_and_each_result_of_a_conversation_counts_once() {
+        let door =
+            WireDoor { client: Client::Opencode, session: "s".to_owned(), cwd: PathBuf::new(), seen: Mutex::default() };
+        let events = door.of_request(&request("a", &["old"]));
+        assert!(matches!(events.as_slice(), [Event::Prompt, Event::ModelAsked { .. }]), "{events:?}");
+        assert_eq!(door.of_reply(&[call("1"), call("2")]).len(), 2);
+        assert_eq!(door.of_reply(&[call("1")]).len(), 0, "a reply that comes again");
+        let events = door.of_request(&request("a", &["old", "1", "2"]));
+        assert!(
+            matches!(events.as_slice(), [Event::Done(..), Event::Done(..), Event::ModelAsked { .. }]),
+            "{events:?}"
+        );
+        let events = door.of_request(&request("a", &["old", "1", "2"]));
+        assert!(matches!(events.as_slice(), [Event::ModelAsked { .. }]), "{events:?}");
+        let events = door.of_request(&request("b", &[]));
+        assert!(matches!(events.as_slice(), [Event::ModelAsked { .. }]), "a sub-agent is no person's prompt");
+        assert!(door.hook_call(&request("a", &[]), Event::Other, None).agent.is_none());
+        let agent = door.hook_call(&request("b", &[]), Event::Other, None).agent;
+        assert!(agent.is_some_and(|agent| agent.id.starts_with("conversation-")));
+    }
+}
