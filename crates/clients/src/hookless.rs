@@ -124,6 +124,8 @@ static HOOKS: HookDialect = HookDialect {
     call_ids: CallIds::Shared,
     idle_arguments: |_| &[],
     turn_end: TurnEnd::ByAnswer,
+    announces: |_| false,
+    shows_run: |_| true,
     agent_transcript: |_, _| None,
 };
 

@@ -178,8 +178,12 @@ async fn ask_door(
     call: &IncomingCall,
     facts: &RequestFacts,
 ) -> Result<Option<WireRequest>, RefusedRequest> {
-    let Some(run) = shared.run.as_ref().filter(|run| run.asks()) else { return Ok(None) };
+    let Some(run) = &shared.run else { return Ok(None) };
     let Some(request) = read_conversation(facts.api, &call.body, &facts.model) else { return Ok(None) };
+    if !run.asks() {
+        run.follow_results(&request);
+        return Ok(Some(request));
+    }
     match run.ask(DoorQuestion::Request(request.clone())).await {
         DoorAnswer::Pass => Ok(Some(request)),
         DoorAnswer::Refuse(reason) => {

@@ -4,7 +4,7 @@ use crate::body::Piece;
 use crate::limits::{HELD_BYTES_MAX, IDLE_WAIT};
 use crate::open_call::{OpenCall, Stage};
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::run_door::{DoorAnswer, DoorQuestion};
+use crate::run_door::{DoorAnswer, DoorQuestion, RunDoor};
 use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
@@ -124,11 +124,15 @@ async fn ask_door(open: &OpenCall) -> DoorAnswer {
     else {
         return DoorAnswer::Pass;
     };
-    if reader.is_unreadable() {
+    if reader.is_unreadable() && run.asks() {
         return DoorAnswer::Refuse("the reply cannot be read, and it may ask for anything".to_owned());
     }
     let calls = reader.facts().calls.as_ref().map(|calls| calls.calls(request)).unwrap_or_default();
     if calls.is_empty() {
+        return DoorAnswer::Pass;
+    }
+    if !run.asks() {
+        run.follow(calls);
         return DoorAnswer::Pass;
     }
     run.ask(DoorQuestion::Reply(request.clone(), calls)).await
@@ -167,6 +171,7 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
 
 async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldPieces) -> Ended {
     let mut standing = reply.open.shared.standing.clone();
+    let asks = reply.open.shared.run.as_ref().is_some_and(RunDoor::asks);
     loop {
         let begun = reply.begun.pop_front();
         let next = tokio::select! {
@@ -194,7 +199,7 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldP
         let is_over = reader.is_stream() && reader.facts().is_complete && reader.facts().told().is_some();
         let is_stream = reader.is_stream();
         // A client acts on a call as soon as it has it: from the first one on, everything waits for the guard.
-        held.for_door |= reader.facts().calls.as_ref().is_some_and(|calls| calls.has_begun() || !is_stream);
+        held.for_door |= asks && reader.facts().calls.as_ref().is_some_and(|calls| calls.has_begun() || !is_stream);
         if is_over {
             reply.open.settle(CallEnd::Complete);
         }

@@ -1,7 +1,8 @@
 //! What the gateway of one run knows of it: who may come in, on whose account, and who hears what came of each call.
 
 use crate::token::same;
-use crate::wire::tool_calls::{WireCall, WireRequest};
+use crate::wire::tool_calls::{WireCall, WireRequest, WireResult};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +10,9 @@ use tokio::sync::oneshot;
 use tripwire_core::ledger::{AccountId, SettledCall};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
+
+/// Calls whose results are waited for; an agent has few of them open at once.
+const FOLLOWED_MAX: usize = 4_096;
 
 /// Something that the run has to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +28,10 @@ pub enum ModelNews {
     },
     /// The ledger cannot be written: nothing passes any more.
     Broken(String),
+    /// A reply that came whole asks for these calls; told of clients with hooks, which announce them.
+    Asked(Vec<WireCall>),
+    /// Calls of such a reply have their results.
+    Answered(Vec<WireResult>),
 }
 
 /// What a client without hooks wants to do next.
@@ -74,6 +82,8 @@ pub(crate) struct RunDoor {
     pub(crate) own_credentials: AtomicU64,
     /// Who is asked before a client without hooks goes on.
     pub(crate) asked: Mutex<Option<Sender<AskedDoor>>>,
+    /// Calls whose results are waited for, of a client with hooks.
+    pub(crate) followed: Mutex<BTreeSet<String>>,
 }
 
 impl RunDoor {
@@ -104,6 +114,28 @@ impl RunDoor {
             return gone();
         }
         answered.await.unwrap_or_else(|_| gone())
+    }
+
+    /// Tells of the calls of a reply.
+    pub(crate) fn follow(&self, calls: Vec<WireCall>) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.extend(calls.iter().map(|call| call.id.clone()));
+        while followed.len() > FOLLOWED_MAX {
+            followed.pop_first();
+        }
+        drop(followed);
+        self.tell(ModelNews::Asked(calls));
+    }
+
+    /// Tells of results that were waited for; a conversation repeats them in every request, and they are told once.
+    pub(crate) fn follow_results(&self, request: &WireRequest) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let results: Vec<WireResult> =
+            request.results.iter().filter(|result| followed.remove(&result.id)).cloned().collect();
+        drop(followed);
+        if !results.is_empty() {
+            self.tell(ModelNews::Answered(results));
+        }
     }
 
     /// Counts a call that went out with the client's own credential.

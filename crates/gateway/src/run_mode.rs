@@ -151,6 +151,7 @@ impl RunGateway {
             news: settings.news,
             own_credentials: AtomicU64::new(0),
             asked: Mutex::default(),
+            followed: Mutex::default(),
         };
         let shared = Arc::new(Shared {
             config: RwLock::new(Arc::new(config)),

@@ -3,11 +3,17 @@
 //! Two locks keep it honest. The engine's lock may be held for as long as a disk takes; the pulse is never held for longer
 //! than it takes to copy it, so that the watch can see that the engine does not answer, and end the run.
 
+mod model_calls;
 mod open_calls;
+mod place;
 pub(crate) mod pulse;
+mod waiting;
 
+use self::model_calls::ModelInput;
 use self::open_calls::OpenCalls;
+pub(crate) use self::place::GuardPlace;
 use self::pulse::{Orders, Pulse, TestRun};
+use self::waiting::{LONG_WAIT, LOOK_AGAIN, WITHHELD_MAX, Waited, throttle_words, waits};
 use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, Presence};
 use crate::socket::Question;
@@ -23,9 +29,7 @@ use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
-use tripwire_core::input::{ModelSpend, What};
-use tripwire_core::ledger::SettledCall;
-use tripwire_gateway::ModelNews;
+use tripwire_core::input::What;
 use tripwire_observe::{CleanCall, observe};
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
@@ -33,16 +37,6 @@ use tripwire_session::file_marks::FileMarks;
 use tripwire_session::sources::{counts_as_code, is_source};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
-
-/// What surrounds a guard.
-pub(crate) struct GuardPlace {
-    pub(crate) workspace: Workspace,
-    pub(crate) homes: Homes,
-    pub(crate) presence: Presence,
-    pub(crate) notifier: Arc<dyn Notifier>,
-    /// The gateway of the run, if it has one.
-    pub(crate) gateway: Option<ModelGateway>,
-}
 
 /// The guard.
 pub(crate) struct Guard {
@@ -97,6 +91,11 @@ impl Guard {
         self.changed.notify_all();
     }
 
+    /// Whether calls that a hook announced have no result yet.
+    pub(crate) fn has_open_calls(&self) -> bool {
+        !self.open().is_empty()
+    }
+
     /// How many hooks are being served now.
     pub(crate) fn served(&self) -> usize {
         self.served.load(Ordering::SeqCst)
@@ -123,8 +122,7 @@ impl Guard {
 
     /// Answers what the gateway saw of a client without hooks, as if a hook had told it.
     pub(crate) fn answer_event(&self, call: HookCall) -> Reply {
-        let broken = |why: &str| Reply { stderr: why.to_owned(), exit_code: 2, ..Reply::default() };
-        self.answer_call(call, &broken)
+        self.answer_call(call, &|why| Reply { stderr: why.to_owned(), exit_code: 2, ..Reply::default() })
     }
 
     /// Answers an event; waits as long as the session is paused, a throttle lasts, or a person is asked.
@@ -332,22 +330,15 @@ impl Guard {
     fn take_model_calls(&self, driver: &mut Driver) -> Result<(), DriverError> {
         let Some(gateway) = &self.gateway else { return Ok(()) };
         for news in gateway.news() {
-            let (what, refusal) = match news {
-                ModelNews::Broken(why) => {
-                    self.fault(&why);
-                    continue;
+            match model_calls::input(news, driver.role()) {
+                ModelInput::Take(what, unpaid) => {
+                    let taken = driver.take_now(*what, clock::now)?;
+                    self.publish(driver, &taken);
+                    self.lock_pulse().unpaid = unpaid;
                 }
-                ModelNews::Settled(call) => {
-                    let SettledCall { model, micro_usd, usage, .. } = *call;
-                    (What::ModelSpend(ModelSpend { model, micro_usd, usage }), None)
-                }
-                ModelNews::Refused { model, least } => {
-                    (hooks::model_request(&model, driver.role(), Some(least)), Some(least))
-                }
-            };
-            let taken = driver.take_now(what, clock::now)?;
-            self.publish(driver, &taken);
-            self.lock_pulse().unpaid = refusal;
+                ModelInput::Fault(why) => self.fault(&why),
+                ModelInput::Nothing => {}
+            }
         }
         gateway.follow_budget(driver.view().budget_micro_usd);
         Ok(())
@@ -500,47 +491,7 @@ enum ResultOrigin {
     Unasked,
 }
 
-/// What came of waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    /// There was nothing to wait for.
-    NotNeeded,
-    /// It is worth asking again.
-    Cleared,
-    /// The run ends.
-    Over,
-}
-
-/// A wait that is worth a word to the person.
-const LONG_WAIT: Duration = Duration::from_secs(5);
-/// The longest that an answer is withheld: by then the client is ended.
-const WITHHELD_MAX: Duration = Duration::from_secs(30);
-/// How often a waiting thread looks by itself.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
 /// Whether a call runs the tests.
 fn is_test(tool: &ToolCall) -> bool {
     observe(&tool.raw()).flags.has(Flag::Test)
-}
-
-/// Whether an answer may wait for a person: a refusal of what asks for leave to go on, and one that would end the turn.
-fn waits(event: &Event, reply: &Reply) -> bool {
-    match event {
-        Event::Prompt | Event::ModelAsked { .. } | Event::Asked(_) => *reply != Reply::default(),
-        Event::Done(..) => pulse::ends_turn(reply),
-        Event::SessionStarted(_)
-        | Event::SessionEnded
-        | Event::Claimed(_)
-        | Event::AgentStarted
-        | Event::AgentEnded
-        | Event::Compacting
-        | Event::Compacted
-        | Event::Other => false,
-    }
-}
-
-/// Why a call was throttled: the limit, its figures and its rule.
-fn throttle_words(handled: &Handled) -> String {
-    let safety = handled.taken.last().map(|taken| &taken.decision.safety);
-    safety.map(|safety| format!("{} [{}]", safety.reason, safety.rule.id())).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ mod engine_thread;
 mod error;
 mod folder;
 mod guard;
+mod hook_silence;
 mod late_hooks;
 mod model_gateway;
 mod no_hook;

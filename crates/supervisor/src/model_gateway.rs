@@ -64,7 +64,7 @@ impl WaitingGateway {
             url,
             token,
             gateway,
-            news: Mutex::new(WaitingNews { received, waiting: VecDeque::new() }),
+            news: Mutex::new(WaitingNews { received, waiting: VecDeque::new(), calls: VecDeque::new() }),
             budget: Mutex::new(driver.view().budget_micro_usd),
             is_way: AtomicBool::new(false),
             mark: AtomicU64::new(0),
@@ -146,6 +146,13 @@ impl ModelGateway {
         std::mem::take(&mut news.waiting)
     }
 
+    /// The calls that replies asked for and their results, since the last look.
+    pub(crate) fn calls(&self) -> VecDeque<ModelNews> {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        news.hear();
+        std::mem::take(&mut news.calls)
+    }
+
     /// Whether there is any.
     pub(crate) fn has_news(&self) -> bool {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,12 +190,22 @@ impl ModelGateway {
 #[derive(Debug)]
 struct WaitingNews {
     received: Receiver<ModelNews>,
+    /// For the engine.
     waiting: VecDeque<ModelNews>,
+    /// For the watch over hooks.
+    calls: VecDeque<ModelNews>,
 }
 
 impl WaitingNews {
     fn hear(&mut self) {
-        self.waiting.extend(self.received.try_iter());
+        for news in self.received.try_iter() {
+            match news {
+                ModelNews::Asked(_) | ModelNews::Answered(_) => self.calls.push_back(news),
+                ModelNews::Settled(_) | ModelNews::Refused { .. } | ModelNews::Broken(_) => {
+                    self.waiting.push_back(news)
+                }
+            }
+        }
     }
 }
 

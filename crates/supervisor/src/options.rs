@@ -103,13 +103,16 @@ pub struct WatchLimits {
     pub announced: Duration,
     /// The longest between the start of a hook's process and its question.
     pub question: Duration,
+    /// The longest between the end of a reply that asks for a call and its announcement by a hook.
+    pub silent: Duration,
     /// The longest that the engine may take for one input: a disk or a lock that does not answer is a broken guard.
     pub engine: Duration,
 }
 
 impl Default for WatchLimits {
     fn default() -> Self {
-        Self { announced: Duration::from_secs(20), question: Duration::from_secs(20), engine: Duration::from_secs(15) }
+        let seconds = Duration::from_secs;
+        Self { announced: seconds(20), question: seconds(20), silent: seconds(10), engine: seconds(15) }
     }
 }
 
@@ -125,7 +128,8 @@ impl WatchLimits {
             return usual;
         };
         let most = Duration::from_secs(seconds);
-        Self { announced: usual.announced.min(most), question: usual.question.min(most), ..usual }
+        let (announced, question) = (usual.announced.min(most), usual.question.min(most));
+        Self { announced, question, silent: usual.silent.min(most), ..usual }
     }
 }
 

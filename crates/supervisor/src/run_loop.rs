@@ -6,6 +6,7 @@ use crate::engine_thread::EngineThread;
 use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::guard::{Guard, GuardPlace};
+use crate::hook_silence::HookSilence;
 use crate::late_hooks::LateHooks;
 use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, RunOptions};
@@ -180,6 +181,7 @@ impl<'a> RunLoop<'a> {
             limits,
             presence: self.context.options.presence,
             audit: TranscriptAudit::new(client, limits.announced),
+            silence: HookSilence::new(client, limits.silent),
             late_hooks: LateHooks::new(limits.question),
             folder: self.context.folder.path().to_owned(),
             next,

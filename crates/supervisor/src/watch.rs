@@ -3,6 +3,7 @@
 use crate::ending::WorkerEnd;
 use crate::guard::Guard;
 use crate::guard::pulse::{LastAnswer, Pulse};
+use crate::hook_silence::{HookSilence, OtherCalls};
 use crate::late_hooks::{self, LateHooks};
 use crate::no_hook::NoHookDiagnosis;
 use crate::options::{Notifier, Presence, WatchLimits};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
+use tripwire_core::input::Mode;
 use tripwire_sandbox::{Receipt, Tree, TreeError, TreeExit, interrupts};
 
 /// How often the watch looks.
@@ -51,6 +53,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) presence: Presence,
     /// What the client's own records say.
     pub(crate) audit: TranscriptAudit,
+    /// What the model asked for and no hook announced yet.
+    pub(crate) silence: HookSilence,
     /// Hooks on their way.
     pub(crate) late_hooks: LateHooks,
     /// The run's folder, by which its hooks are known.
@@ -113,6 +117,9 @@ impl Watch<'_> {
                 if let Some(proof) = self.audit.look(&pulse, self.clock.now()) {
                     return Ok(WorkerEnd::Broken(proof));
                 }
+                if let Some(silent) = self.silent_hook(&pulse) {
+                    return Ok(WorkerEnd::Broken(silent));
+                }
                 let is_silent = pulse.events == 0 && !self.no_hook.is_at_gateway();
                 if let (true, None, None) = (is_silent, ended, pulse.stopped())
                     && let Some(work) = self.no_hook.look(self.clock.now())
@@ -149,6 +156,20 @@ impl Watch<'_> {
             }
             if orders.compact {
                 return Ok(WorkerEnd::Restart);
+            }
+        }
+    }
+
+    /// A call that no hook announced, if that ends the run; where decisions do not bind it is only said.
+    fn silent_hook(&mut self, pulse: &Pulse) -> Option<String> {
+        let gateway = self.guard.gateway()?;
+        let others = if self.guard.has_open_calls() { OtherCalls::Running } else { OtherCalls::None };
+        let silent = self.silence.look(gateway.calls(), pulse, others, self.clock.now())?;
+        match pulse.view.guard {
+            Mode::Armed => Some(silent),
+            Mode::Observe => {
+                self.notifier.say(&format!("tripwire: {silent}"));
+                None
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod control;
 mod fallback;
+mod hook_silent;
 mod hostile;
 mod money;
 mod outbound;

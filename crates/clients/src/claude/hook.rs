@@ -42,6 +42,8 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     call_ids: CallIds::Shared,
     idle_arguments,
     turn_end: TurnEnd::ByAnswer,
+    announces: |_| true,
+    shows_run: |_| true,
     agent_transcript,
 };
 

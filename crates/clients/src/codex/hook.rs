@@ -38,6 +38,8 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     call_ids: CallIds::Shared,
     idle_arguments,
     turn_end: TurnEnd::ByEndingTheClient,
+    announces: |tool| super::transcript::GUARDED.contains(&tool),
+    shows_run: super::transcript::shows_run,
     agent_transcript: |_, _| None,
 };
 

@@ -48,7 +48,7 @@ fn is_transcript(path: &Path) -> bool {
 }
 
 /// Tools that run something and pass a hook; the client's other tools act on the client itself.
-const GUARDED: [&str; 4] = ["exec_command", "shell", "shell_command", "local_shell"];
+pub(super) const GUARDED: [&str; 4] = ["exec_command", "shell", "shell_command", "local_shell"];
 
 #[derive(Deserialize)]
 struct CodexLine<'a> {
@@ -235,8 +235,7 @@ fn response_item<'a>(kind: &str, payload: &CodexPayload<'a>, at: Option<&'a RawV
         "local_shell_call" => items.push(call("shell".into(), payload.action, shell_call)),
         "function_call_output" | "custom_tool_call_output" => {
             // A refused command is told in words; only one that ran has an exit code or a running process.
-            let has = |words: &str| payload.output.is_some_and(|output| output.get().contains(words));
-            let ran = has("Process exited with code") || has("Process running with");
+            let ran = payload.output.is_some_and(|output| shows_run(output.get()));
             items.push(Item::Result(RawResult {
                 call: text_of(payload.call_id).unwrap_or_default(),
                 outcome: if ran { CallOutcome::Ran } else { CallOutcome::not_run(payload.output) },
@@ -371,4 +370,8 @@ impl CodexUsage {
             reasoning: Tokens::new(self.reasoning_output_tokens.0),
         }
     }
+}
+/// Whether the text of a result shows that a command ran: only then it has an exit code or a running process.
+pub(super) fn shows_run(output: &str) -> bool {
+    output.contains("Process exited with code") || output.contains("Process running with")
 }

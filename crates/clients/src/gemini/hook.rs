@@ -35,6 +35,9 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     call_ids: CallIds::Unnamed,
     idle_arguments,
     turn_end: TurnEnd::ByAnswer,
+    // Its hooks name no calls.
+    announces: |_| false,
+    shows_run: |_| true,
     agent_transcript: |_, _| None,
 };
 

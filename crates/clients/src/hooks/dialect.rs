@@ -31,6 +31,10 @@ pub struct HookDialect {
     pub idle_arguments: fn(&str) -> &'static [&'static str],
     /// Whether an answer of a hook can end the agent's turn.
     pub turn_end: TurnEnd,
+    /// Whether a hook announces calls of this tool, by the id that the model gave them.
+    pub announces: fn(&str) -> bool,
+    /// Whether the text of a result shows that the call ran; one that was declined is announced by nobody.
+    pub shows_run: fn(&str) -> bool,
     /// Where it keeps a sub-agent's transcript that no hook names, by the session's transcript and the sub-agent's id.
     pub agent_transcript: fn(&Path, &str) -> Option<PathBuf>,
 }

@@ -58,6 +58,11 @@ impl OpenCalls {
         self.calls.push_back(OpenCall { id: tool.call_id.clone(), name: tool.name.clone(), input });
     }
 
+    /// Whether none is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// Whether exactly this call is open.
     pub(super) fn has(&self, tool: &ToolCall) -> bool {
         self.calls.iter().any(|call| call.is(tool))
