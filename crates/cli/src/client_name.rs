@@ -41,8 +41,9 @@ impl GuardedName {
 impl ValueEnum for GuardedName {
     fn value_variants<'a>() -> &'a [Self] {
         static EVERY: LazyLock<Vec<GuardedName>> = LazyLock::new(|| {
-            let named =
-                |client: &Client| Client::ALL.iter().all(|other| other.adapter().launch.any_program != Some(*client));
+            let named = |client: &Client| {
+                Client::ALL.iter().all(|other| other.adapter().launch.any_program != Some(client.name()))
+            };
             Client::every().filter(named).map(GuardedName).collect()
         });
         &EVERY

@@ -12,7 +12,7 @@ pub(crate) mod relaxed;
 pub use command_line::{CommandLineForm, KnownBy, PromptPlace, Purpose, WorkerDefault};
 pub use dialect::{LaunchDialect, ProviderExit, TrialPlace};
 pub use exit_message::{ExitMessage, OutputShows};
-pub use model_route::{ApiVariables, GatewayPlace, KeyVariable, ModelRoute, Routing, keep_from_proxies};
+pub use model_route::{ApiVariables, GatewayPlace, KeyVariable, ModelRoute, Routing};
 pub use prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient};
 pub use program::Program;
 pub use prompt::{CONTINUE, fallback, replaced};

@@ -10,10 +10,8 @@ use crate::install::form::HookSettings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, WorkerDefault};
 use crate::launch::dialect::LaunchDialect;
 
-const TITLE: &str = "opencode";
-
 /// opencode.
-pub(crate) static ADAPTER: Adapter = hookless::adapter(TITLE, &SETTINGS, &LAUNCH);
+pub(crate) static ADAPTER: Adapter = hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH);
 
 static SETTINGS: HookSettings = hookless::settings("opencode", &HOME);
 static HOME: ClientHome = hookless::home("OPENCODE_CONFIG_DIR", ".opencode");

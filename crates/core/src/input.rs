@@ -2,15 +2,16 @@
 //! enough to replay a session exactly.
 
 mod floor;
+mod model_spend;
 
 pub use floor::{FloorFact, FloorWeight};
+pub use model_spend::ModelSpend;
 
 use crate::chain::event::{Action, AgentEvent};
 use crate::chain::feedback::ExecutionResult;
 use crate::label::Label;
 use crate::record::chain::Digest;
-use crate::units::{Count, EventIndex, MicroUsd, Price, RunMillis, Tokens};
-use crate::usage::Usage;
+use crate::units::{Count, EventIndex, MicroUsd, RunMillis, Tokens};
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
@@ -433,27 +434,6 @@ pub struct Compaction {
     /// The workspace now, where it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_hash: Option<Label>,
-}
-
-/// A model call that passed the gateway, as it was settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ModelSpend {
-    /// The model.
-    pub model: Label,
-    /// What was booked.
-    pub micro_usd: MicroUsd,
-    /// The tokens it was charged for.
-    pub usage: Usage,
-}
-
-impl ModelSpend {
-    /// What it cost, in money and in the tokens that the budget counts.
-    #[must_use]
-    pub fn price(&self) -> Price {
-        let tokens = self.usage.fresh_input.plus(self.usage.output).plus(self.usage.reasoning);
-        Price { micro_usd: self.micro_usd, tokens }
-    }
 }
 
 /// A premise that broke.

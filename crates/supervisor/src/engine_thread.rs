@@ -20,10 +20,12 @@ pub(crate) struct EngineThread {
     jobs: Sender<Job>,
 }
 
-/// One input, with the channel for its decision.
-struct Job {
-    what: What,
-    done: Sender<Result<Decision, String>>,
+/// One piece of work, with the channel for what came of it.
+enum Job {
+    /// An input, for its decision.
+    Take(Box<What>, Sender<Result<Decision, String>>),
+    /// A look at everything that waits to be taken in.
+    Look(Sender<Result<(), String>>),
 }
 
 /// Why an input was not taken in.
@@ -48,12 +50,23 @@ impl EngineThread {
     /// Hands an input over and waits for its decision, but not for ever.
     pub(crate) fn take(&self, what: What, within: Duration) -> Result<Decision, EngineThreadError> {
         let (done, decision) = mpsc::channel();
-        self.jobs.send(Job { what, done }).map_err(|_| EngineThreadError::Late)?;
-        match decision.recv_timeout(within) {
-            Ok(Ok(decision)) => Ok(decision),
-            Ok(Err(error)) => Err(EngineThreadError::Refused(error)),
-            Err(_) => Err(EngineThreadError::Late),
-        }
+        self.jobs.send(Job::Take(Box::new(what), done)).map_err(|_| EngineThreadError::Late)?;
+        wait(&decision, within)
+    }
+
+    /// Has it look now, and waits until it has, but not for ever: what people and the gateway told before is taken in then.
+    pub(crate) fn look(&self, within: Duration) -> Result<(), EngineThreadError> {
+        let (done, looked) = mpsc::channel();
+        self.jobs.send(Job::Look(done)).map_err(|_| EngineThreadError::Late)?;
+        wait(&looked, within)
+    }
+}
+
+fn wait<T>(answer: &Receiver<Result<T, String>>, within: Duration) -> Result<T, EngineThreadError> {
+    match answer.recv_timeout(within) {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(EngineThreadError::Refused(error)),
+        Err(_) => Err(EngineThreadError::Late),
     }
 }
 
@@ -61,8 +74,14 @@ fn keep(guard: &Guard, jobs: &Receiver<Job>) {
     let mut looks = 0_u32;
     loop {
         let result = match jobs.recv_timeout(LOOK_EVERY) {
-            Ok(Job { what, done }) => {
-                let taken = guard.take(what);
+            Ok(Job::Look(done)) => {
+                let looked = guard.look();
+                // The caller may have given up by now.
+                drop(done.send(looked.as_ref().err().map_or(Ok(()), |error| Err(error.to_string()))));
+                looked
+            }
+            Ok(Job::Take(what, done)) => {
+                let taken = guard.take(*what);
                 let decision = taken.as_ref().map(|taken| taken.decision.clone()).map_err(ToString::to_string);
                 // The caller may have given up by now.
                 drop(done.send(decision));

@@ -153,13 +153,6 @@ impl ModelGateway {
         std::mem::take(&mut news.calls)
     }
 
-    /// Whether there is any.
-    pub(crate) fn has_news(&self) -> bool {
-        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        news.hear();
-        !news.waiting.is_empty()
-    }
-
     /// Tells the gateway of the session's budget, which a person may have raised.
     pub(crate) fn follow_budget(&self, budget: Option<MicroUsd>) {
         let mut known = self.budget.lock().unwrap_or_else(PoisonError::into_inner);

@@ -199,8 +199,8 @@ impl<'a> RunLoop<'a> {
             message.error = complaint;
         }
         self.text.clone_from(&message.text);
-        if let Some(gateway) = self.context.guard.gateway() {
-            self.take_model_calls(gateway);
+        if self.context.guard.gateway().is_some() {
+            self.take_model_calls();
         }
         if let (WorkerEnd::ByItself(_), true) = (&end, client.is_at_gateway())
             && let Err(error) = self.context.guard.note_changes()
@@ -324,15 +324,13 @@ impl<'a> RunLoop<'a> {
     fn end_gateway(&self) {
         if let Some(gateway) = self.context.guard.gateway() {
             gateway.finish();
-            self.take_model_calls(gateway);
+            self.take_model_calls();
         }
     }
 
     /// Has the engine take in what the gateway told last, before anything is said about the end.
-    fn take_model_calls(&self, gateway: &ModelGateway) {
-        if gateway.has_news()
-            && let Err(error) = self.context.take(What::Tick)
-        {
+    fn take_model_calls(&self) {
+        if let Err(error) = self.context.engine.look(self.context.options.limits.engine) {
             self.context.notifier.say(&format!("note: the last model calls are not in the journal: {error}"));
         }
     }

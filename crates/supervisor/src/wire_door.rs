@@ -133,7 +133,7 @@ impl WireDoor {
 /// Why an answer does not let the client go on; a text beside an event is none.
 fn refusal(reply: &Reply) -> Option<String> {
     #[derive(Deserialize)]
-    struct Said {
+    struct DoorReply {
         #[serde(rename = "continue")]
         goes_on: Option<bool>,
         decision: Option<String>,
@@ -144,7 +144,7 @@ fn refusal(reply: &Reply) -> Option<String> {
     if reply.exit_code != 0 {
         return Some(reply.stderr.clone());
     }
-    let said: Said = serde_json::from_str(&reply.stdout).ok()?;
+    let said: DoorReply = serde_json::from_str(&reply.stdout).ok()?;
     let refuses = said.goes_on == Some(false) || matches!(said.decision.as_deref(), Some("deny" | "block"));
     refuses.then(|| said.reason.or(said.stop_reason).unwrap_or_else(|| "the guard refuses it".to_owned()))
 }

@@ -12,9 +12,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use tripwire_clients::hook_command;
-use tripwire_clients::launch::{
-    GatewayPlace, LaunchError, LaunchPlace, OwnWords, PreparedClient, Program, Routing, keep_from_proxies,
-};
+use tripwire_clients::launch::{GatewayPlace, LaunchError, LaunchPlace, OwnWords, PreparedClient, Program, Routing};
 use tripwire_sandbox::{Tree, TreeSpec, TreeStdio};
 use tripwire_workspace::clock;
 
@@ -80,7 +78,7 @@ pub(crate) fn prepare(
     prepared.set(SOCKET_VARIABLE, folder.socket().into_os_string());
     (program.client.adapter().launch.prepare)(&place, program.arguments, &mut prepared)?;
     if matches!(prepared.routing, Routing::Through(_)) {
-        keep_from_proxies(&mut prepared);
+        prepared.keep_from_proxies();
     }
     Ok(Worker { program, prepared, command: command.to_vec() })
 }

@@ -5,3 +5,4 @@ mod claude;
 mod codex;
 mod fixture;
 mod gemini;
+mod without_hooks;

@@ -3,7 +3,6 @@
 use super::output;
 use super::route;
 use super::settings::{FILE, FORM, HOME};
-use crate::client::Client;
 use crate::install::change::read_settings;
 use crate::install::settings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace, WorkerDefault};
@@ -63,7 +62,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
         ProviderExit { exit_code: 17, status: 529 },
     ],
     prepare_trial,
-    any_program: Some(Client::GeminiApi),
+    any_program: Some("gemini-api"),
 };
 
 /// Makes the home and points the client to it.

@@ -3,7 +3,6 @@
 use super::command_line::{CommandLineForm, KnownBy};
 use super::exit_message::{ExitMessage, OutputShows};
 use super::prepare::{LaunchError, LaunchPlace, OwnWords, PreparedClient};
-use crate::client::Client;
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -27,8 +26,8 @@ pub struct LaunchDialect {
     pub provider_status: &'static [ProviderExit],
     /// Prepares a run in a throw-away home against a model on loopback.
     pub prepare_trial: fn(&TrialPlace<'_>, &mut Command) -> io::Result<()>,
-    /// Who stands for its name where the program that is started is another one: any that speaks the same API.
-    pub any_program: Option<Client>,
+    /// The name of the client that stands for it where the program that is started is another one: any that speaks the same API.
+    pub any_program: Option<&'static str>,
 }
 
 /// An exit code by which a client says that its provider refused.

@@ -2,7 +2,6 @@
 //!
 //! The gateway's address takes the place of the provider's, and everything that the client writes behind it stays as it is.
 
-use super::prepare::PreparedClient;
 use std::fmt;
 use tripwire_core::family::{Family, KeyHeader};
 use tripwire_secrets::Secret;
@@ -102,24 +101,6 @@ impl ApiVariables {
     }
 }
 
-/// Keeps a client that sits behind a proxy from asking it for our address.
-pub fn keep_from_proxies(prepared: &mut PreparedClient) {
-    let has = |name: &str| prepared.env.iter().any(|(known, value)| known == name && !value.is_empty());
-    let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    if !proxies.into_iter().any(has) {
-        return;
-    }
-    for name in ["NO_PROXY", "no_proxy"] {
-        let known = prepared.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        let mut value = known.filter(|value| !value.is_empty()).unwrap_or_default();
-        if !value.is_empty() {
-            value.push(",");
-        }
-        value.push("127.0.0.1");
-        prepared.set(name, value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,19 +146,5 @@ mod tests {
         let (route, set) = routed(&[]);
         assert_eq!((route.base_url.as_str(), route.key), ("https://api.example", None));
         assert_eq!(set.len(), 2, "only the addresses");
-    }
-
-    #[test]
-    fn a_proxy_of_the_person_is_not_asked_for_our_address() {
-        let prepared = |env: &[(&str, &str)]| {
-            let env = env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-            let mut prepared = PreparedClient { env, ..PreparedClient::default() };
-            keep_from_proxies(&mut prepared);
-            let found = prepared.env.iter().find(|(name, _)| name == "NO_PROXY");
-            found.map(|(_, value)| value.to_string_lossy().into_owned())
-        };
-        assert_eq!(prepared(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", "x")]).as_deref(), Some("x,127.0.0.1"));
-        assert_eq!(prepared(&[("https_proxy", "http://p:1")]).as_deref(), Some("127.0.0.1"));
-        assert_eq!(prepared(&[("HTTPS_PROXY", "")]), None);
     }
 }

@@ -139,6 +139,24 @@ impl PreparedClient {
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.into(), value));
     }
+
+    /// Keeps a client that sits behind a proxy from asking it for our address.
+    pub fn keep_from_proxies(&mut self) {
+        let has = |name: &str| self.env.iter().any(|(known, value)| known == name && !value.is_empty());
+        let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+        if !proxies.into_iter().any(has) {
+            return;
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            let known = self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            let mut value = known.filter(|value| !value.is_empty()).unwrap_or_default();
+            if !value.is_empty() {
+                value.push(",");
+            }
+            value.push("127.0.0.1");
+            self.set(name, value);
+        }
+    }
 }
 
 /// A command line, cut where the client's own arguments begin; what stands behind `--` is a prompt.
@@ -170,4 +188,23 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), LaunchError> {
 pub(crate) fn file_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> LaunchError {
     let path = path.to_owned();
     move |error| LaunchError::File { action, path: path.clone(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_of_the_person_is_not_asked_for_our_address() {
+        let prepared = |env: &[(&str, &str)]| {
+            let env = env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            let mut prepared = PreparedClient { env, ..PreparedClient::default() };
+            prepared.keep_from_proxies();
+            let found = prepared.env.iter().find(|(name, _)| name == "NO_PROXY");
+            found.map(|(_, value)| value.to_string_lossy().into_owned())
+        };
+        assert_eq!(prepared(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", "x")]).as_deref(), Some("x,127.0.0.1"));
+        assert_eq!(prepared(&[("https_proxy", "http://p:1")]).as_deref(), Some("127.0.0.1"));
+        assert_eq!(prepared(&[("HTTPS_PROXY", "")]), None);
+    }
 }

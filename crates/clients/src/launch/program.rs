@@ -43,7 +43,10 @@ impl Program {
     pub fn named(client: Client, command: &[OsString]) -> Self {
         match Self::find(command) {
             Some(found) if found.client == client => found,
-            Some(_) | None => Self { client: client.adapter().launch.any_program.unwrap_or(client), arguments: 1 },
+            Some(_) | None => {
+                let any = client.adapter().launch.any_program.and_then(Client::named);
+                Self { client: any.unwrap_or(client), arguments: 1 }
+            }
         }
     }
 }

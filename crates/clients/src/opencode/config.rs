@@ -1,11 +1,13 @@
 //! The configuration of opencode, as far as it says where the chosen model is.
 
-use super::TITLE;
 use crate::install::change::read_settings;
 use crate::launch::prepare::{LaunchError, LaunchPlace};
 use crate::launch::relaxed;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
+
+/// Its name for people.
+pub(super) const TITLE: &str = "opencode";
 
 /// The variable that holds a configuration, which counts more than any file.
 pub(super) const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";

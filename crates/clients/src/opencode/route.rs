@@ -1,7 +1,6 @@
 //! Sends opencode's model calls through the gateway: the provider of the chosen model is told another address.
 
-use super::TITLE;
-use super::config::{CONTENT, OpencodeConfig};
+use super::config::{CONTENT, OpencodeConfig, TITLE};
 use crate::hookless;
 use crate::launch::model_route::{ModelRoute, Routing};
 use crate::launch::prepare::{LaunchError, LaunchPlace, PreparedClient};

@@ -8,7 +8,7 @@ Usage: tripwire [COMMAND]
 
 Start:
   scan         Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule
-  run          Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed
+  run          Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only: nothing is installed or changed
 ";
 const TAIL: &str = "\
 Options:

@@ -78,6 +78,7 @@ impl AgentFixture {
                 let script = plain.get_args().next().expect("its script").to_string_lossy().into_owned();
                 engine += &format!(" {script} -m gemini-2.5-pro --approval-mode yolo");
             }
+            Kind::Opencode | Kind::Qwen | Kind::Aider => panic!("{:?} is no worker of these tests", self.kind),
         }
         let mut command = self.verb(&["agent", "--objective", "make sum.sh add", "--engine", &engine]);
         command.args(flags);

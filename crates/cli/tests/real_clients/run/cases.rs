@@ -169,14 +169,15 @@ pub(crate) fn budget(kind: Kind) {
         // Codex offers its model a web search, whose results may fill the window: each call reserves that much.
         let (text, limit) = match kind {
             Kind::Codex => ("4usd", 4_000_000),
-            Kind::Claude | Kind::Gemini => ("1.60usd", 1_600_000),
+            Kind::Opencode | Kind::Qwen => ("0.60usd", 600_000),
+            Kind::Claude | Kind::Gemini | Kind::Aider => ("1.60usd", 1_600_000),
         };
         let ran = fixture.run(&["--budget", text]);
         ran.ended(6);
         assert!((1..=40).contains(&fixture.model.asked().len()), "{} requests", fixture.model.asked().len());
         let spent = booked_as_charged(&fixture, &ran);
         assert!(spent <= limit, "{spent}: {}", ran.stderr);
-        assert!(spent >= 400_000, "{spent}: the budget was of use: {}", ran.stderr);
+        assert!(spent >= limit / 10, "{spent}: the budget was of use: {}", ran.stderr);
     }
 }
 
@@ -218,6 +219,44 @@ pub(crate) fn booked_as_charged(fixture: &RunFixture, ran: &RunEnd) -> u64 {
     let lines: serde_json::Value = serde_json::from_slice(&lines.stdout).expect("its JSON");
     assert_eq!(lines["micro_usd"], spent, "{lines}");
     spent
+}
+
+/// The same call twelve times by a client without hooks: it is ended by the sixth turn.
+pub(crate) fn identical_loop_without_hooks(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let fixture = RunFixture::new(&client, user, Model::repeating("echo tick", 12), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(7);
+        assert_eq!(ran.report["clients"][0], client.name());
+        assert!(fixture.model.asked().len() <= 6, "{} requests where 13 were scripted", fixture.model.asked().len());
+        assert!(ran.stderr.contains("times in a row"), "{}", ran.stderr);
+        booked_as_charged(&fixture, &ran);
+    }
+}
+
+/// Twenty different files by a client without hooks: nothing is held.
+pub(crate) fn distinct_work_without_hooks(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let part = |n| shell(format!("echo part {n} of 20, {} > part_{n:02}.txt", n * n));
+        let fixture = RunFixture::new(&client, user, Model::scripted((0..20).map(part).collect()), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(0);
+        assert!(!ran.held(), "{}", ran.stderr);
+        assert_eq!(fixture.tree().len(), 20, "{}", ran.stderr);
+        assert_eq!(fixture.model.asked().len(), 21, "the model is asked as often as it was scripted");
+        booked_as_charged(&fixture, &ran);
+    }
+}
+
+/// A client that has no tools at all: its calls are booked, and it ends well.
+pub(crate) fn booked_without_tools(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let fixture = RunFixture::new(&client, user, Model::scripted(vec![say("Nothing to do.")]), &[]);
+        let ran = fixture.run(&["--budget", "5usd"]);
+        ran.ended(0);
+        booked_as_charged(&fixture, &ran);
+        assert!(!fixture.model.ledger().is_empty(), "{}", ran.stderr);
+    }
 }
 
 /// What is put in the place of our program, and what it does to a hook.

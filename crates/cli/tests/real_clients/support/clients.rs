@@ -28,6 +28,9 @@ pub(crate) enum Kind {
     Claude,
     Codex,
     Gemini,
+    Opencode,
+    Qwen,
+    Aider,
 }
 
 /// How a client is run.
@@ -84,6 +87,22 @@ impl Client {
                 let script = folder.join("gemini/node_modules/@google/gemini-cli/bundle/gemini.js");
                 script.is_file().then(|| vec![OsString::from("node"), script.into_os_string()])
             }
+            Kind::Opencode => children(&folder.join("opencode/node_modules"))
+                .into_iter()
+                .filter(|package| {
+                    !package.to_string_lossy().ends_with("-musl") && !package.to_string_lossy().contains("-baseline")
+                })
+                .map(|package| package.join("bin/opencode"))
+                .find(|program| program.is_file() && !program.to_string_lossy().contains("/opencode-ai/"))
+                .map(|program| vec![program.into_os_string()]),
+            Kind::Qwen => {
+                let script = folder.join("qwen/node_modules/@qwen-code/qwen-code/cli.js");
+                script.is_file().then(|| vec![OsString::from("node"), script.into_os_string()])
+            }
+            Kind::Aider => {
+                let program = folder.join("aider/venv/bin/aider");
+                program.is_file().then(|| vec![program.into_os_string()])
+            }
         };
         if program.is_none() {
             eprintln!("SKIPPED, NOT TESTED: {kind:?} is not in `{}`; `.ci/run` installs it", folder.display());
@@ -113,6 +132,9 @@ impl Client {
             Kind::Claude => "claude",
             Kind::Codex => "codex",
             Kind::Gemini => "gemini",
+            Kind::Opencode => "opencode",
+            Kind::Qwen => "qwen",
+            Kind::Aider => "aider",
         }
     }
 
@@ -143,6 +165,9 @@ impl Client {
             Kind::Claude => claude(&mut command, run, home),
             Kind::Codex => codex(&mut command, run, home),
             Kind::Gemini => gemini(&mut command, run, home),
+            Kind::Opencode => opencode(&mut command, run, home),
+            Kind::Qwen => qwen(&mut command, run, home),
+            Kind::Aider => aider(&mut command, run),
         }
         if run.user == User::Ordinary {
             give(home);
@@ -288,6 +313,46 @@ fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
             ("GEMINI_SANDBOX", "false"),
             ("NO_BROWSER", "1"),
         ]);
+}
+
+fn opencode(command: &mut Command, run: Run<'_>, home: &Path) {
+    let config = json!({
+        "autoupdate": false, "share": "disabled", "model": "scripted/gpt-5-codex", "small_model": "scripted/gpt-5-codex",
+        "provider": {"scripted": {"npm": "@ai-sdk/openai-compatible", "name": "scripted",
+            "options": {"baseURL": format!("{}/v1", run.model), "apiKey": "made-up"},
+            "models": {"gpt-5-codex": {"name": "scripted", "limit": {"context": 200_000, "output": 4_096}}}}},
+        "permission": {"bash": "allow", "edit": "allow"},
+    });
+    let file = home.join("opencode.json");
+    fs::write(&file, config.to_string()).expect("the settings");
+    command.args(["run", "--format", "json", "Do the task."]).env("OPENCODE_CONFIG", file).envs([
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+    ]);
+}
+
+fn qwen(command: &mut Command, run: Run<'_>, home: &Path) {
+    let folder = home.join(".qwen");
+    fs::create_dir(&folder).expect("a folder for the settings");
+    let settings = json!({
+        "telemetry": {"enabled": false}, "privacy": {"usageStatisticsEnabled": false},
+        "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+        "model": {"skipLoopDetection": true}, "security": {"auth": {"selectedType": "openai"}},
+    });
+    fs::write(folder.join("settings.json"), settings.to_string()).expect("the settings");
+    command.args(["-p", "Do the task.", "--approval-mode", "yolo"]).envs([
+        ("OPENAI_BASE_URL", format!("{}/v1", run.model).as_str()),
+        ("OPENAI_API_KEY", "sk-made-up"),
+        ("OPENAI_MODEL", "gpt-5-codex"),
+    ]);
+}
+
+fn aider(command: &mut Command, run: Run<'_>) {
+    command
+        .args(["--yes-always", "--no-check-update", "--no-show-model-warnings", "--analytics-disable", "--no-git"])
+        .args(["--model", "openai/gpt-5-codex", "--message", "Do the task."])
+        .envs([("OPENAI_API_BASE", format!("{}/v1", run.model).as_str()), ("OPENAI_API_KEY", "sk-made-up")]);
 }
 
 /// Waits for a command that must end, and takes what it said.

@@ -31,6 +31,7 @@ pub(crate) struct Usage {
 pub(crate) enum Wire {
     Messages,
     Responses,
+    Chat,
     Gemini,
 }
 
@@ -42,6 +43,8 @@ impl Wire {
             Some(Self::Messages)
         } else if path.ends_with("/responses") {
             Some(Self::Responses)
+        } else if path.ends_with("/chat/completions") {
+            Some(Self::Chat)
         } else if path.contains("enerateContent") {
             Some(Self::Gemini)
         } else {
@@ -52,7 +55,7 @@ impl Wire {
     /// Whether the request is a turn of an agent and not a side question (a title, a check), which offers no tools.
     pub(crate) fn is_turn(self, body: &str) -> bool {
         match self {
-            Self::Messages => body.contains("\"tools\":[{"),
+            Self::Messages | Self::Chat => body.contains("\"tools\":[{"),
             Self::Responses => true,
             Self::Gemini => body.contains("functionDeclarations"),
         }
@@ -64,6 +67,8 @@ impl Wire {
         let limit = match self {
             Self::Messages => &body["max_tokens"],
             Self::Responses => &body["max_output_tokens"],
+            Self::Chat if body["max_tokens"].is_null() => &body["max_completion_tokens"],
+            Self::Chat => &body["max_tokens"],
             Self::Gemini => &body["generationConfig"]["maxOutputTokens"],
         };
         let in_path = || path.rsplit('/').next().and_then(|last| last.split(':').next()).unwrap_or_default();
@@ -76,6 +81,7 @@ impl Wire {
         match self {
             Self::Messages => messages(number, turn, usage),
             Self::Responses => responses(number, turn, usage),
+            Self::Chat => chat(number, turn, usage),
             Self::Gemini => gemini(number, turn, usage),
         }
     }
@@ -99,6 +105,8 @@ impl Wire {
             (Self::Responses, Turn::Write(path, text)) => {
                 tool("exec_command", json!({"cmd": format!("cat > {path} <<'EOF'\n{text}\nEOF")}))
             }
+            (Self::Chat, Turn::Shell(command)) => tool("bash", json!({"command": command, "description": "x"})),
+            (Self::Chat, Turn::Write(path, text)) => tool("write", json!({"filePath": path, "content": text})),
             (Self::Gemini, Turn::Shell(command)) => {
                 tool("run_shell_command", json!({"command": command, "description": "x"}))
             }
@@ -181,6 +189,32 @@ fn responses(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     events.into_iter().map(|(name, data)| typed(name, data)).collect()
 }
 
+fn chat(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
+    let input = usage.fresh + usage.read + usage.write;
+    let chunk = |choices: Value, usage: Value| {
+        let chunk = json!({"id": format!("chat_{number}"), "object": "chat.completion.chunk", "created": 1,
+            "model": "scripted", "choices": choices, "usage": usage});
+        (String::new(), chunk)
+    };
+    let call = |(place, (name, arguments)): (usize, (String, Value))| {
+        json!({"index": place, "id": format!("call_{}", call_id(number, place)), "type": "function",
+            "function": {"name": name, "arguments": arguments.to_string()}})
+    };
+    let calls: Vec<Value> = Wire::Chat.calls(turn).into_iter().enumerate().map(call).collect();
+    let (delta, reason) = if calls.is_empty() {
+        (json!({"role": "assistant", "content": said(turn)}), "stop")
+    } else {
+        (json!({"role": "assistant", "content": null, "tool_calls": calls}), "tool_calls")
+    };
+    let counted = json!({"prompt_tokens": input, "completion_tokens": usage.output, "total_tokens": input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.read}});
+    vec![
+        chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null),
+        chunk(json!([{"index": 0, "delta": {}, "finish_reason": reason}]), Value::Null),
+        chunk(json!([]), counted),
+    ]
+}
+
 fn gemini(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     let call = |(place, (name, args)): (usize, (String, Value))| json!({"functionCall": {"name": name, "args": args, "id": format!("fc{}", call_id(number, place))}});
     let mut parts: Vec<Value> = Wire::Gemini.calls(turn).into_iter().enumerate().map(call).collect();
@@ -202,7 +236,7 @@ fn gemini(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
 #[ignore = "needs the real clients: just test-clients"]
 fn a_call_by_name_is_played_as_it_is_written() {
     let turn = Turn::Call("no_such_tool".to_owned(), r#"{"a":1}"#.to_owned());
-    for wire in [Wire::Messages, Wire::Responses, Wire::Gemini] {
+    for wire in [Wire::Messages, Wire::Responses, Wire::Chat, Wire::Gemini] {
         assert_eq!(wire.call(&turn), Some(("no_such_tool".to_owned(), json!({"a": 1}))));
     }
 }
