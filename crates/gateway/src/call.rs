@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::ledger::{AccountId, CallEnd, ReserveError};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::units::MicroUsd;
 use tripwire_workspace::clock;
 
 /// A request that was read and whose sender is known.
@@ -231,8 +232,11 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         shared.tell(|| ModelNews::Broken(reason.clone()));
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "make room on the disk, then restart it"));
     }
-    let refused = |error: &ReserveError| RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint());
-    let left = books.left(account).map_err(|error| refused(&error))?;
+    let refused = |error: &ReserveError, least: MicroUsd| {
+        shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
+        RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint())
+    };
+    let left = books.left(account).map_err(|error| refused(&error, MicroUsd::ZERO))?;
     let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
         let reason = format!(
             "{} left of the budget of `{account}`, and this call may cost {} at least",
@@ -243,7 +247,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
-    let reservation = books.reserve(account, &worst).map_err(|error| refused(&error))?;
+    let reservation = books.reserve(account, &worst).map_err(|error| refused(&error, worst.amount))?;
     drop(books);
     if let Some(run) = shared.run.as_ref().filter(|_| is_own(call)) {
         run.count_own_credential();

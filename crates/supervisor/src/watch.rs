@@ -160,14 +160,15 @@ impl Watch<'_> {
         }
     }
 
-    /// A call that no hook announced, if that ends the run; where decisions do not bind it is only said.
+    /// A call that no hook announced, if that ends the run; where decisions do not bind, and to a person at a terminal, it is said.
     fn silent_hook(&mut self, pulse: &Pulse) -> Option<String> {
         let gateway = self.guard.gateway()?;
         let others = if self.guard.has_open_calls() { OtherCalls::Running } else { OtherCalls::None };
         let silent = self.silence.look(gateway.calls(), pulse, others, self.clock.now())?;
-        match pulse.view.guard {
-            Mode::Armed => Some(silent),
-            Mode::Observe => {
+        match (pulse.view.guard, self.presence) {
+            (Mode::Armed, Presence::Headless) => Some(silent),
+            // A person may have interrupted the client before it came to the call; they are told and decide.
+            (Mode::Armed, Presence::Terminal) | (Mode::Observe, Presence::Terminal | Presence::Headless) => {
                 self.notifier.say(&format!("tripwire: {silent}"));
                 None
             }

@@ -63,9 +63,8 @@ pub(crate) struct RunArgs {
     /// model where the usual variables say.
     #[arg(long, value_name = "CLIENT")]
     client: Option<GuardedName>,
-    /// Let the client ask its model directly: nothing is counted, bounded or cut on the way, and the report says so.
-    #[arg(long)]
-    no_gateway: bool,
+    #[command(flatten)]
+    gateway: GatewayChoice,
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
@@ -75,6 +74,20 @@ pub(crate) struct RunArgs {
     /// The client's command line, behind the options of `run`; a `--` before it does no harm.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The way of the client's model calls.
+#[derive(Debug, Args)]
+struct GatewayChoice {
+    /// Let the client ask its model directly: nothing is counted, bounded or cut on the way, and the report says so.
+    #[arg(long)]
+    no_gateway: bool,
+}
+
+impl GatewayChoice {
+    const fn switch(&self) -> GatewaySwitch {
+        if self.no_gateway { GatewaySwitch::Off } else { GatewaySwitch::On }
+    }
 }
 
 /// Runs the verb.
@@ -170,7 +183,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         reporting: Reporting::Own,
         signing: workspace::signing(&workspace),
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
-        gateway: if args.no_gateway { GatewaySwitch::Off } else { GatewaySwitch::On },
+        gateway: args.gateway.switch(),
         workspace,
     })
 }

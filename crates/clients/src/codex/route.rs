@@ -228,7 +228,7 @@ mod tests {
     fn route_of(told: &Told) -> ModelRoute {
         match &told.routing {
             Routing::Through(routes) => routes[0].clone(),
-            other => panic!("{other:?}"),
+            Routing::Off | Routing::Around(_) => panic!("{:?}", told.routing),
         }
     }
 

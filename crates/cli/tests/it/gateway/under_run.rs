@@ -220,3 +220,37 @@ fn ctrl_1_a_stop_cuts_the_streams_of_a_run_and_books_what_came() {
     assert!(spent(&ran) > 150, "what came was paid for: {}", ran.report);
     assert_eq!(cost(&fixture, &[])["micro_usd"], spent(&ran), "and it is in the run's own figure");
 }
+
+#[test]
+fn gate_8_two_runs_in_one_workspace_share_its_ledger_and_not_their_budgets() {
+    let provider = Provider::new(|_, socket| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        say(socket, "200 OK", "application/json", message(1_000, 200).as_bytes());
+    });
+    let fixture = fixture("begin; for n in 1 2 3 4 5 6; do ask > /dev/null; done; finish; exit 0");
+    let start = || {
+        let mut command = fixture.command(&["--budget", "0.05usd"]);
+        command.env("ANTHROPIC_BASE_URL", format!("http://{}", provider.address)).env("ANTHROPIC_API_KEY", KEY);
+        command.spawn().unwrap()
+    };
+    let both = [start(), start()].map(finish);
+    for ran in &both {
+        assert_eq!(spent(ran), 36_000, "{}", ran.stderr);
+        let session = ran.report["session"].as_str().unwrap();
+        assert_eq!(cost(&fixture, &[session])["micro_usd"], 36_000);
+    }
+    assert_eq!(cost(&fixture, &[])["micro_usd"], 72_000);
+}
+
+#[test]
+fn gate_8_a_provider_that_charges_more_than_was_reserved_ends_the_run_at_its_budget() {
+    let provider =
+        Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(100, 90_000).as_bytes()));
+    let fixture =
+        fixture("begin; ask > $HOME/one; ask > $HOME/two; grep -q '200 OK' $HOME/two || exit 1; finish; exit 0");
+    let ran = run(&fixture, &provider, &["--budget", "5usd"]);
+    ran.ended(6);
+    assert_eq!(provider.requests(), 1, "the account is closed");
+    assert!(ran.report["notes"].to_string().contains("RESERVE_SHORT"), "{}", ran.report);
+    assert_eq!(spent(&ran), 300 + 1_350_000, "what was charged is booked");
+}

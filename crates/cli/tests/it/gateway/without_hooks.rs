@@ -178,3 +178,33 @@ fn any_program_is_told_of_the_gateway_by_the_usual_variables() {
         assert!(!seen.contains(&format!("={key}\n")), "{client}: {seen}");
     }
 }
+
+/// Commands that go in circles, and how many of them a guarded agent may run.
+fn circles() -> Vec<(&'static str, Vec<String>)> {
+    let words = |line: &str, times: usize| {
+        line.split(',').collect::<Vec<_>>().repeat(times).into_iter().map(str::to_owned).collect()
+    };
+    vec![
+        ("identical", words("echo tick", 12)),
+        ("two in turn", words("echo a,echo b", 8)),
+        ("the same failure", words("cat missing.txt", 12)),
+    ]
+}
+
+#[test]
+fn loop_1_hooks_and_gateway_end_the_same_circle_at_the_same_call() {
+    for (name, commands) in circles() {
+        let calls = commands
+            .iter()
+            .map(|command| format!("tool '{command}' || exit 0; echo ran >> $HOME/ran"))
+            .collect::<Vec<_>>();
+        let hooks = RunFixture::new(&format!("begin; {}; finish; exit 0", calls.join("; ")));
+        let by_hooks = hooks.run(&["--no-gateway"]);
+        let gateway = RunFixture::new("");
+        let by_gateway = run(&gateway, &model(commands.clone()), &[], AGENT);
+        let (one, other) = (lines(&hooks, "ran"), lines(&gateway, "ran"));
+        assert!(one < commands.len(), "{name}: {}", by_hooks.stderr);
+        assert_eq!(one, other, "{name}: {} {}", by_hooks.report["findings"], by_gateway.report["findings"]);
+        assert_eq!(by_hooks.code, by_gateway.code, "{name}");
+    }
+}
