@@ -119,7 +119,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> Value {
         "restarts": report.restarts,
         "switches": report.switches,
         "guard": {"containment": report.containment, "shielded": report.shielded},
-        "gateway": report.gateway.as_ref().map(gateway_json),
+        "gateway": report.gateway.as_ref().map_or_else(|| json!({"state": "off", "bounded": false}), gateway_json),
     })
 }
 

@@ -128,7 +128,7 @@ fn without_a_gateway_the_client_asks_directly_and_the_report_says_so() {
     let fixture = fixture("begin; env > $HOME/seen; ask > $HOME/reply; finish; exit 0");
     let ran = run(&fixture, &provider, &["--no-gateway"]);
     ran.ended(0);
-    assert!(ran.report["gateway"].is_null() && spent(&ran) == 0, "{}", ran.report);
+    assert_eq!((&ran.report["gateway"]["state"], spent(&ran)), (&"off".into(), 0), "{}", ran.report);
     assert!(fixture.home_text("seen").contains(&format!("ANTHROPIC_API_KEY={KEY}")));
     let mut command = fixture.verb(&["run", "--no-gateway", "--"]);
     let ran = finish(command.arg(fixture.client()).args(["-p", "x"]).spawn().unwrap());
