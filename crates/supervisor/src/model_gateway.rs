@@ -56,6 +56,7 @@ impl WaitingGateway {
             budget: driver.view().budget_micro_usd,
             env: &variable,
             outbound: Outbound::new(driver.policy().secrets.outbound, driver.redactor()?.clone()),
+            prices: driver.policy().price_list(),
             talk: Box::new(move |text| talk.say(&format!("tripwire: gateway: {text}"))),
             news,
         };

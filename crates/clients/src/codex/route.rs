@@ -64,7 +64,7 @@ pub(super) fn route(
         (through(base_url), id, overrides)
     };
     if let Some(name) = &variable {
-        route.key = place.variable_text(name).as_deref().and_then(Secret::new);
+        route.key = place.variable_text(name).as_deref().and_then(Secret::new).filter(Secret::is_sendable);
         prepared.set(name, gateway.token.into());
     }
     overrides.push(format!("model_provider={}", toml_text(&id)));

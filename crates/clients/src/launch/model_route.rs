@@ -93,7 +93,7 @@ impl ApiVariables {
         for key in self.keys {
             let Some(value) = given(key.name) else { continue };
             set(key.name, gateway.token.to_owned());
-            found = found.or_else(|| Some((Secret::new(&value)?, key.header)));
+            found = found.or_else(|| Some((Secret::new(&value).filter(Secret::is_sendable)?, key.header)));
         }
         let (key, header) = found.map_or((None, KeyHeader::Usual), |(key, header)| (Some(key), header));
         let base_url = base_url.unwrap_or_else(|| self.default_base.to_owned());
