@@ -2,6 +2,7 @@
 
 use super::json::Json;
 use super::normal::normal_text;
+use super::tools::ToolKind;
 use super::volatile::Volatility;
 use alloc::borrow::{Cow, ToOwned as _};
 use alloc::format;
@@ -12,6 +13,9 @@ use alloc::vec::Vec;
 const NOTHING: &str = "{}";
 /// The canonical form of arguments that name something and say nothing, such as `{"": ""}`.
 const MISSPELT: &str = "null";
+
+/// Room for the canonical form of most arguments.
+const CANONICAL_BYTES: usize = 512;
 
 /// Arguments as JSON, or as the plain text they are.
 #[derive(Debug)]
@@ -75,7 +79,7 @@ impl<'a> Arguments<'a> {
             Self::Json(Json::Bare(MISSPELT)) => MISSPELT.to_owned(),
             Self::Json(json) if json.is_nothing() => NOTHING.to_owned(),
             Self::Json(json) => {
-                let mut out = String::new();
+                let mut out = String::with_capacity(CANONICAL_BYTES);
                 json.write(&mut out, normal_argument);
                 out
             }
@@ -148,6 +152,26 @@ impl<'a> Arguments<'a> {
             .field(&["input", "patch", "patch_text", "command", "cmd"])
             .or_else(|| self.plain().map(Cow::Borrowed))?;
         patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
+    }
+}
+
+/// What of a call's arguments is asked for again and again, found once.
+#[derive(Debug)]
+pub(super) struct CallParts<'c> {
+    /// All of them.
+    pub(super) arguments: &'c Arguments<'c>,
+    /// The command line.
+    pub(super) command: Option<Cow<'c, str>>,
+    /// The path that it aims at; a command line has none of its own.
+    pub(super) path: Option<Cow<'c, str>>,
+}
+
+impl<'c> CallParts<'c> {
+    /// Finds the parts of a call of a tool of this kind.
+    pub(super) fn of(kind: ToolKind, arguments: &'c Arguments<'c>) -> Self {
+        let command = arguments.command();
+        let is_line = kind == ToolKind::Shell && command.is_some();
+        Self { arguments, path: if is_line { None } else { arguments.path() }, command }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A raw call with its arguments read: what it was for, and how it ended.
 
-use super::arguments::{self, Arguments};
+use super::arguments::{self, Arguments, CallParts};
 use super::facts::Facts;
 use super::minhash::{self, sketch_of};
 use super::names::Name;
@@ -12,7 +12,7 @@ use super::volatile::Volatility;
 use super::words::{self, Words};
 use super::work::{self, Mark, Marks, Work};
 use super::{digest, error_kind, lines, normal, outcome, position, retry, screen, signature, text_files, wording};
-use alloc::borrow::{Cow, ToOwned};
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
@@ -34,9 +34,16 @@ pub(super) struct Call<'a> {
 }
 
 /// The facts of a call, and what it gave in its normal form.
-pub(super) struct ObservedCall {
+pub(super) struct ObservedCall<'r> {
     pub(super) facts: Facts,
-    pub(super) normal: Vec<u8>,
+    pub(super) normal: Cow<'r, [u8]>,
+}
+
+/// What a call was for.
+struct Purpose {
+    work: Work,
+    /// Whether it was meant to change something.
+    changes: bool,
 }
 
 impl<'a> Call<'a> {
@@ -63,15 +70,17 @@ impl<'a> Call<'a> {
         self.words.get_or_init(|| Words::of(&self.said))
     }
 
-    pub(super) fn facts(&self, raw: &RawCall<'_>, memory: Option<&mut RepeatedCalls>) -> ObservedCall {
-        let work = work_of(self.kind, &self.arguments);
+    pub(super) fn facts<'r>(&self, raw: &RawCall<'r>, memory: Option<&mut RepeatedCalls>) -> ObservedCall<'r> {
+        let parts = CallParts::of(self.kind, &self.arguments);
+        let work = work_of(self.kind, parts.command.as_deref());
+        let purpose = Purpose { changes: self.changes(&work, parts.command.as_deref()), work };
         let outcome = outcome::of(raw, self.kind, &work);
-        let action = self.action(raw, &work);
+        let action = self.action(raw, &parts, self.command_work(&purpose));
         let mut flags = flags_of(&work, &outcome, action.target.as_ref());
-        for flag in self.intentions(&work, flags, &action) {
+        for flag in self.intentions(&purpose, flags, &action) {
             flags = flags.with(flag);
         }
-        if flags.has(Flag::Edit) && self.edits_only_text(&work, raw.workspace_root) {
+        if flags.has(Flag::Edit) && self.edits_only_text(&work, &parts, raw.workspace_root) {
             flags = flags.with(Flag::Text);
         }
         if self.is_silent(raw, &outcome) {
@@ -95,7 +104,7 @@ impl<'a> Call<'a> {
             text_sketch: raw.text.and_then(|text| sketch_of(text, Volatility::Output)),
             output_length: Tokens::ZERO,
         };
-        let mut normal = Vec::new();
+        let mut normal = Cow::Borrowed(&[][..]);
         if let Some(output) = raw.output {
             normal = self.describe(&mut facts, raw, output, &work);
             // Of a text that was cut off nothing is known but that it differs.
@@ -107,12 +116,14 @@ impl<'a> Call<'a> {
     }
 
     /// What the output says; gives its normal form.
-    fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) -> Vec<u8> {
+    fn describe<'r>(&self, facts: &mut Facts, raw: &RawCall<'r>, output: &'r str, work: &Work) -> Cow<'r, [u8]> {
         let mut normal = normal::normal_answer(output, Volatility::Output, &self.said);
         facts.sketch = minhash::sketch(&normal);
         if facts.outcome.status == Status::Error && !normal.is_empty() {
-            facts.error_digest = error_digest(&normal, raw.whole);
-            let kind = error_kind::of(&String::from_utf8_lossy(&normal), self.words());
+            let text = String::from_utf8_lossy(&normal);
+            let masked = position::masked(&normal);
+            facts.error_digest = error_digest(&text, &masked, raw.whole);
+            let kind = error_kind::of(&text, self.words());
             // Where only the beginning is known, two errors are of one kind only if their wholes are the same.
             facts.error_kind = Some(match raw.whole {
                 Some(whole) => digest::of(alloc::format!("{kind} {whole}").as_bytes()),
@@ -120,16 +131,22 @@ impl<'a> Call<'a> {
             });
             facts.error_text = wording::error(output, raw.workspace_root);
             // A failing poll shows in its other numbers that something moves: they stay in the result.
-            normal = position::masked(&normal);
+            normal = Cow::Owned(masked);
         }
-        // Recursive searches list files in whatever order the disk gives them.
-        let digest = if work.marks.has(Mark::Unordered) { digest::of_lines } else { digest::of };
-        let result = digest(&normal);
+        let whole_hash = digest::of(output.as_bytes());
+        let result = if work.marks.has(Mark::Unordered) {
+            // Recursive searches list files in whatever order the disk gives them.
+            digest::of_lines(&normal)
+        } else if normal.as_ref() == output.as_bytes() {
+            whole_hash.clone()
+        } else {
+            digest::of(&normal)
+        };
         facts.result_digest = Some(match raw.whole {
             Some(whole) => digest::of(alloc::format!("{result} {whole}").as_bytes()),
             None => result,
         });
-        facts.output_hash = Some(digest::of(output.as_bytes()));
+        facts.output_hash = Some(whole_hash);
         facts.output_length = Tokens::new(u64::try_from(output.chars().count()).unwrap_or(u64::MAX));
         normal
     }
@@ -148,10 +165,10 @@ impl<'a> Call<'a> {
     }
 
     /// What the numbers of a command line say: only of one that reads they may be pages.
-    fn command_work(&self, work: &Work) -> CommandWork {
-        let reads = work.flags.has(Flag::Read) || work.flags.has(Flag::Search);
+    fn command_work(&self, purpose: &Purpose) -> CommandWork {
+        let reads = purpose.work.flags.has(Flag::Read) || purpose.work.flags.has(Flag::Search);
         match self.kind {
-            ToolKind::Shell if reads && !self.changes(work) => CommandWork::Reads,
+            ToolKind::Shell if reads && !purpose.changes => CommandWork::Reads,
             ToolKind::Shell => CommandWork::Other,
             ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
                 CommandWork::None
@@ -159,37 +176,37 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn action(&self, raw: &RawCall<'_>, work: &Work) -> Action {
+    fn action(&self, raw: &RawCall<'_>, parts: &CallParts<'_>, command: CommandWork) -> Action {
         let canonical = self.arguments.canonical();
         let path = match self.kind {
             ToolKind::Shell => None,
             ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
-                self.arguments.path()
+                parts.path.as_deref()
             }
         };
         let args_digest = digest::of(canonical.as_bytes());
         let shape = canonical.bytes().any(|byte| byte.is_ascii_digit());
-        let shape = shape.then(|| pages::shape(&self.arguments, &canonical, self.command_work(work))).flatten();
+        let shape = shape.then(|| pages::shape(&self.arguments, &canonical, command)).flatten();
         let args_shape = shape.map_or_else(|| args_digest.clone(), |shape| digest::of(shape.as_bytes()));
         Action {
             args_digest: Some(args_digest),
             args_shape: Some(args_shape),
             args_sketch: if self.is_prose { self.words().sketch() } else { None },
-            signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
-            target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
+            signature: Some(signature::signature(raw.tool, self.kind, parts, raw.workspace_root)),
+            target: path.map(|path| Label::cut(&signature::target(path, raw.workspace_root))),
             tool: Label::cut(raw.tool),
             turn_id: None,
             kind: None,
-            words: Some(wording::call(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
+            words: Some(wording::call(raw.tool, self.kind, parts, raw.workspace_root)),
         }
     }
 
     /// What the call was for, whether or not it came to it: the loop rules count attempts.
-    fn intentions(&self, work: &Work, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
+    fn intentions(&self, purpose: &Purpose, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
         let changed = flags.has(Flag::Edit) || flags.has(Flag::Install);
         let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
         let waits = self.kind != ToolKind::Shell && (self.name.waits() || self.name.types()) && !self.runs_something();
-        let changes = !changed && self.changes(work);
+        let changes = !changed && purpose.changes;
         [(Flag::Change, changes), (Flag::Ask, asks), (Flag::Wait, waits), (Flag::Spawn, self.name.spawns())]
             .into_iter()
             .filter_map(|(flag, holds)| holds.then_some(flag))
@@ -201,20 +218,19 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the call was meant to change something.
-    pub(super) fn changes(&self, work: &Work) -> bool {
+    pub(super) fn changes(&self, work: &Work, command: Option<&str>) -> bool {
         /// How code writes files, and how patches begin.
         const WRITES: [&str; 6] =
             [".write(", "write_text(", "writeFile", "+++ b/", "*** Begin Patch", "*** Update File"];
         if work.flags.has(Flag::Edit) || work.flags.has(Flag::Install) {
             return true;
         }
-        let command = self.arguments.command();
-        if command.as_deref().is_some_and(|command| WRITES.iter().any(|mark| command.contains(mark))) {
+        if command.is_some_and(|command| WRITES.iter().any(|mark| command.contains(mark))) {
             return true;
         }
         match self.kind {
             ToolKind::Other if self.name.runs() => command.is_some_and(|command| {
-                let work = work::of_command(&command);
+                let work = work::of_command(command);
                 work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
             }),
             // What is typed into a program that runs is a command to it.
@@ -226,7 +242,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether an edit changed plain text and nothing else; an edit whose files are not named may be one of code.
-    fn edits_only_text(&self, work: &Work, root: Option<&str>) -> bool {
+    fn edits_only_text(&self, work: &Work, parts: &CallParts<'_>, root: Option<&str>) -> bool {
         /// Under these names a tool that moves files hands over where to.
         const ELSEWHERE: [&str; 6] = ["destination", "dest", "new_path", "newPath", "to", "target"];
         match self.kind {
@@ -234,9 +250,9 @@ impl<'a> Call<'a> {
             ToolKind::Edit if self.arguments.field(&ELSEWHERE).is_some() => false,
             ToolKind::Edit => {
                 let removed = self.said.lines().filter_map(|line| line.strip_prefix("--- a/"));
-                let mut files: Vec<String> = self.arguments.path().into_iter().map(Cow::into_owned).collect();
-                files.extend(arguments::patched(&self.said).chain(removed).map(ToOwned::to_owned));
-                !files.is_empty() && files.iter().all(|path| text_files::is_plain_text(&signature::target(path, root)))
+                let mut files = parts.path.as_deref().into_iter().chain(arguments::patched(&self.said)).chain(removed);
+                let is_text = |path: &str| text_files::is_plain_text(&signature::target(path, root));
+                files.next().is_some_and(is_text) && files.all(is_text)
             }
             ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => false,
         }
@@ -278,10 +294,13 @@ fn is_own_message(said: &str, output: &str) -> bool {
         let is_last = expected.peek().is_none();
         let is_same = found == Some(word) || (is_last && found.is_some_and(|found| found.starts_with(word)));
         if !is_same {
+            if same < LONG_WORDS_MIN {
+                return false;
+            }
             let behind = output.lines().next_back().unwrap_or_default();
             let counted = expected.count().saturating_add(1) == behind.split_ascii_whitespace().count();
             let timed = || normal::normalise(behind, Volatility::Output).contains("<dur>");
-            return same >= LONG_WORDS_MIN && counted && timed();
+            return counted && timed();
         }
         same = same.saturating_add(1);
     }
@@ -290,21 +309,25 @@ fn is_own_message(said: &str, output: &str) -> bool {
 
 /// The digest of an error: its text without positions. Where only the beginning is known, two errors are one only if their
 /// wholes are. A text that tells the exit status and nothing else says nothing.
-fn error_digest(normal: &[u8], whole: Option<&str>) -> Option<Label> {
+fn error_digest(normal: &str, masked: &[u8], whole: Option<&str>) -> Option<Label> {
+    /// A longer text says something.
+    const STATUS_BYTES: usize = 80;
     /// Words around an exit status.
     const STATUS: [&str; 10] =
         ["exit", "exited", "code", "status", "process", "command", "with", "failed", "returned", "error"];
-    let plain = String::from_utf8_lossy(normal).to_ascii_lowercase();
-    let mut words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let is_status = |word: &str| STATUS.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit());
-    if plain.len() < 80 && plain.contains(|c: char| c.is_ascii_digit()) && words.all(is_status) {
-        return None;
+    let is_status = |word: &str| {
+        STATUS.iter().any(|known| known.eq_ignore_ascii_case(word)) || word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if normal.len() < STATUS_BYTES && normal.contains(|c: char| c.is_ascii_digit()) {
+        let mut words = normal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        if words.all(is_status) {
+            return None;
+        }
     }
-    let mut text = position::masked(normal);
-    if let Some(whole) = whole {
-        text.extend_from_slice(whole.as_bytes());
-    }
-    Some(digest::of(&text))
+    Some(match whole {
+        Some(whole) => digest::of(&[masked, whole.as_bytes()].concat()),
+        None => digest::of(masked),
+    })
 }
 
 fn kind_of(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
@@ -324,7 +347,7 @@ fn kind_of(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
     }
 }
 
-pub(super) fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
+pub(super) fn work_of(kind: ToolKind, command: Option<&str>) -> Work {
     let with = |flag: Option<Flag>| Work {
         flags: flag.map_or_else(Flags::default, |flag| Flags::default().with(flag)),
         proof: None,
@@ -332,7 +355,7 @@ pub(super) fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
         marks: if flag == Some(Flag::Search) { Marks::default().with(Mark::Unordered) } else { Marks::default() },
     };
     match kind {
-        ToolKind::Shell => arguments.command().map_or_else(|| with(None), |command| work::of_command(&command)),
+        ToolKind::Shell => command.map_or_else(|| with(None), work::of_command),
         ToolKind::Edit => with(Some(Flag::Edit)),
         ToolKind::Read => with(Some(Flag::Read)),
         ToolKind::Search => with(Some(Flag::Search)),

@@ -44,11 +44,8 @@ pub(super) fn of(error: &str, said: &Words) -> Label {
 
 /// The beginning of a text without its quoted parts.
 fn unquoted(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = match text.char_indices().nth(KIND_CHARS) {
-        Some((end, _)) => text.get(..end).unwrap_or(text),
-        None => text,
-    };
+    let mut rest = words::first_chars(text, KIND_CHARS);
+    let mut out = String::with_capacity(rest.len());
     while let Some(c) = rest.chars().next() {
         let after = rest.get(c.len_utf8()..).unwrap_or_default();
         let end = closing(c).and_then(|close| {

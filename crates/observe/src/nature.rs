@@ -51,7 +51,8 @@ pub fn nature(raw: &RawCall<'_>) -> Nature {
         let work = work::of_command(line);
         work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
     };
-    let changes = call.changes(&work_of(call.kind, &call.arguments)) || lines.iter().any(edits);
+    let command = call.arguments.command();
+    let changes = call.changes(&work_of(call.kind, command.as_deref()), command.as_deref()) || lines.iter().any(edits);
     let doing = match call.kind {
         ToolKind::Edit => Doing::Edits,
         ToolKind::Shell if changes => Doing::RunsAndEdits,

@@ -20,35 +20,28 @@ pub fn normalise(text: &str, volatility: Volatility) -> String {
     normal_text(text, volatility).into_owned()
 }
 
-/// The same, borrowed where nothing can change.
+/// The same, borrowed where nothing changes.
 pub(super) fn normal_text(text: &str, volatility: Volatility) -> Cow<'_, str> {
-    if volatility == Volatility::Arguments && is_normal_argument(text.as_bytes()) {
-        return Cow::Borrowed(text);
+    match normal_bytes(text, volatility) {
+        // What is borrowed is the text, but for white space at its end.
+        Cow::Borrowed(start) => Cow::Borrowed(text.get(..start.len()).unwrap_or(text)),
+        Cow::Owned(normal) => Cow::Owned(String::from_utf8(normal).unwrap_or_else(|error| {
+            // Only ASCII runs are ever replaced, so this does not happen; if it did, nothing would be lost but the markers.
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        })),
     }
-    Cow::Owned(String::from_utf8(normal_bytes(text, volatility)).unwrap_or_else(|error| {
-        // Only ASCII runs are ever replaced, so this does not happen; if it did, nothing would be lost but the markers.
-        String::from_utf8_lossy(error.as_bytes()).into_owned()
-    }))
-}
-
-/// Whether a short text has nothing that is ever replaced in arguments.
-fn is_normal_argument(text: &[u8]) -> bool {
-    const LOOKED_AT: usize = 256;
-    let changes = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'/' | b'\n' | b'\r' | 0x1b);
-    text.len() <= LOOKED_AT && !text.iter().any(changes) && text.last().is_none_or(|last| !last.is_ascii_whitespace())
 }
 
 /// The same as bytes, for the hashes: no second pass to prove again that it is text.
-pub(super) fn normal_bytes(text: &str, volatility: Volatility) -> Vec<u8> {
+pub(super) fn normal_bytes(text: &str, volatility: Volatility) -> Cow<'_, [u8]> {
     normal_answer(text, volatility, "")
 }
 
 /// The same of the answer to a question: an id that was asked for is not volatile, it is what the answer is about.
-pub(super) fn normal_answer(text: &str, volatility: Volatility, asked: &str) -> Vec<u8> {
+pub(super) fn normal_answer<'t>(text: &'t str, volatility: Volatility, asked: &str) -> Cow<'t, [u8]> {
     let bytes = text.as_bytes();
-    let normal_part = |bytes: &[u8], volatility: Volatility| normal_part(bytes, volatility, asked);
     if bytes.len() <= OBSERVED_BYTES_MAX {
-        return normal_part(bytes, volatility);
+        return normal_part(bytes, volatility, asked);
     }
     // A huge text keeps its two ends; the middle counts as it is, by its hash, so that no difference is overlooked.
     let half = OBSERVED_BYTES_MAX.div_euclid(2);
@@ -56,20 +49,19 @@ pub(super) fn normal_answer(text: &str, volatility: Volatility, asked: &str) -> 
     let tail = (bytes.len().saturating_sub(half)..bytes.len()).find(|at| text.is_char_boundary(*at));
     let tail = tail.unwrap_or(bytes.len());
     let part = |range: core::ops::Range<usize>| bytes.get(range).unwrap_or_default();
-    let mut out = normal_part(part(0..head), volatility);
+    let mut out = normal_part(part(0..head), volatility, asked).into_owned();
     out.extend_from_slice(b"\n<");
     out.extend_from_slice(&super::digest::hex(&Sha256::digest(part(head..tail)).into()));
     out.extend_from_slice(b">\n");
-    out.extend_from_slice(&normal_part(part(tail..bytes.len()), volatility));
-    out
+    out.extend_from_slice(&normal_part(part(tail..bytes.len()), volatility, asked));
+    Cow::Owned(out)
 }
 
-fn normal_part(bytes: &[u8], volatility: Volatility, asked: &str) -> Vec<u8> {
-    let plain = strip_escapes(bytes);
-    let out = Vec::with_capacity(plain.len().saturating_add(16));
-    let mut normal = Normal { out, line: 0, volatility, asked };
-    normal.run(&plain);
-    normal.out
+fn normal_part<'t>(bytes: &'t [u8], volatility: Volatility, asked: &str) -> Cow<'t, [u8]> {
+    match strip_escapes(bytes) {
+        Cow::Borrowed(plain) => Normal::new(plain, volatility, asked).run(),
+        Cow::Owned(plain) => Cow::Owned(Normal::new(&plain, volatility, asked).run().into_owned()),
+    }
 }
 
 /// Replaces the digits of an error text by one marker per run: line numbers, counts and sizes vary, the wall does not.
@@ -87,194 +79,251 @@ pub(super) fn mask_digits(normal: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Bytes at which the scan must look closer; all others are copied in one go.
-///
-/// The slash and the ten digits are neighbours, and so are the capitals: one comparison each finds them all. A capital may
-/// stand in a random word, which only an output has.
-const fn is_special(byte: u8, volatility: Volatility) -> bool {
-    let capital = match volatility {
-        Volatility::Output => byte.wrapping_sub(b'A') < 26,
-        Volatility::Arguments => false,
-    };
-    (byte.wrapping_sub(b'/') <= 10) | capital | (byte == b'\n') | (byte == b'\r')
+/// Where a byte is one at which the scan must look closer; all others are passed over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Special {
+    Nowhere,
+    /// A capital may stand in a random word, which only an output has.
+    InOutput,
+    Everywhere,
 }
 
-/// How many bytes may be copied before the scan must look closer; whole blocks are tested at once.
-fn plain_length(text: &[u8], volatility: Volatility) -> usize {
-    const BLOCK: usize = 16;
-    let (blocks, _) = text.as_chunks::<BLOCK>();
-    let any_special = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | is_special(*byte, volatility));
-    let skipped = blocks.iter().take_while(|block| !any_special(block)).count().saturating_mul(BLOCK);
-    let rest = text.get(skipped..).unwrap_or_default();
-    skipped.saturating_add(rest.iter().position(|byte| is_special(*byte, volatility)).unwrap_or(rest.len()))
-}
+const SPECIAL: [Special; 256] = {
+    let mut table = [Special::Nowhere; 256];
+    let mut rest: &mut [Special] = &mut table;
+    let mut byte = 0_u8;
+    while let Some((place, behind)) = rest.split_first_mut() {
+        *place = match byte {
+            b'0'..=b'9' | b'/' | b'\n' | b'\r' => Special::Everywhere,
+            b'A'..=b'Z' => Special::InOutput,
+            _ => Special::Nowhere,
+        };
+        byte = byte.wrapping_add(1);
+        rest = behind;
+    }
+    table
+};
 
 /// The lines that Codex puts before every result; the id has no shape by which it could be told elsewhere.
 const CHUNK_ID: &[u8] = b"Chunk ID: ";
 
-struct Normal<'t> {
+/// A text that is being normalised. What stays as it is, is written in pieces as large as possible, and not at all if nothing
+/// is replaced.
+struct Normal<'t, 'q> {
+    text: &'t [u8],
+    /// How far the text is read.
+    at: usize,
+    /// From where on it is read and not yet written.
+    pending: usize,
     out: Vec<u8>,
-    /// Where the line begins that is being written.
+    /// Where the line begins that is being read, in what is written and pending.
     line: usize,
     volatility: Volatility,
     /// What was asked for: ids in it are no accident.
-    asked: &'t str,
+    asked: &'q str,
 }
 
-impl Normal<'_> {
-    fn run(&mut self, text: &[u8]) {
-        let mut rest = self.start_line(text);
-        loop {
-            let plain = plain_length(rest, self.volatility);
-            let Some((copied, tail)) = rest.split_at_checked(plain) else { break };
-            self.out.extend_from_slice(copied);
-            let Some((byte, after)) = tail.split_first() else { break };
-            rest = match byte {
-                b'\r' if self.volatility == Volatility::Output => self.carriage_return(tail, after),
-                b'\n' | b'\r' => self.end_line(tail),
-                b'/' => self.slash(tail, after),
-                b'A'..=b'Z' => self.capital(tail),
-                _ => self.number(tail),
-            };
+impl<'t, 'q> Normal<'t, 'q> {
+    const fn new(text: &'t [u8], volatility: Volatility, asked: &'q str) -> Self {
+        Self { text, at: 0, pending: 0, out: Vec::new(), line: 0, volatility, asked }
+    }
+
+    fn run(mut self) -> Cow<'t, [u8]> {
+        self.start_line();
+        while let Some(byte) = self.next_special() {
+            match byte {
+                b'\r' if self.volatility == Volatility::Output => self.carriage_return(),
+                b'\n' | b'\r' => self.end_line(),
+                b'/' => self.slash(),
+                b'A'..=b'Z' => self.capital(),
+                _ => self.number(),
+            }
         }
+        if self.out.is_empty() && self.pending == 0 {
+            return Cow::Borrowed(self.text.trim_ascii_end());
+        }
+        self.write();
         let kept = self.out.trim_ascii_end().len();
         self.out.truncate(kept);
+        Cow::Owned(self.out)
+    }
+
+    /// Reads on to the next byte that must be looked at.
+    fn next_special(&mut self) -> Option<u8> {
+        let output = self.volatility == Volatility::Output;
+        let is_special = |byte: &u8| match SPECIAL.get(usize::from(*byte)) {
+            Some(Special::Everywhere) => true,
+            Some(Special::InOutput) => output,
+            Some(Special::Nowhere) | None => false,
+        };
+        let rest = self.rest();
+        let plain = rest.iter().position(is_special).unwrap_or(rest.len());
+        self.at = self.at.saturating_add(plain);
+        rest.get(plain).copied()
+    }
+
+    /// What is still to be read.
+    fn rest(&self) -> &'t [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Writes what is pending.
+    fn write(&mut self) {
+        if self.out.capacity() == 0 {
+            self.out.reserve(self.text.len().saturating_add(16));
+        }
+        self.out.extend_from_slice(self.text.get(self.pending..self.at).unwrap_or_default());
+        self.pending = self.at;
+    }
+
+    /// Reads so many bytes and leaves them as they are.
+    const fn keep(&mut self, length: usize) {
+        self.at = self.at.saturating_add(length);
+    }
+
+    /// Takes so many bytes back, reads so many, and writes something else.
+    fn replace(&mut self, back: usize, length: usize, by: &[u8]) {
+        self.write();
+        self.out.truncate(self.out.len().saturating_sub(back));
+        self.out.extend_from_slice(by);
+        self.at = self.at.saturating_add(length);
+        self.pending = self.at;
+    }
+
+    /// The byte before the place that is being read.
+    fn last(&self) -> Option<u8> {
+        let read = self.text.get(self.pending..self.at).unwrap_or_default();
+        read.last().or_else(|| self.out.last()).copied()
+    }
+
+    /// What stands before the place that is being read, as far as anything looks back.
+    fn before(&mut self) -> &[u8] {
+        let is_enough = self.at.saturating_sub(self.pending) >= LOOK_BACK_BYTES;
+        if is_enough || self.out.is_empty() {
+            return self.text.get(self.pending..self.at).unwrap_or_default();
+        }
+        self.write();
+        &self.out
     }
 
     /// What a terminal would show: what follows is written over the line, as progress bars do.
-    fn carriage_return<'a>(&mut self, tail: &'a [u8], after: &'a [u8]) -> &'a [u8] {
-        match after.first() {
-            Some(b'\n') => self.end_line(tail),
+    fn carriage_return(&mut self) {
+        match self.rest().get(1) {
+            Some(b'\n') => self.end_line(),
             // A line that ends in one shows what it held.
-            Some(b'\r') | None => after,
+            Some(b'\r') | None => self.replace(0, 1, b""),
             Some(_) => {
+                self.replace(0, 1, b"");
                 self.out.truncate(self.line);
-                self.start_line(after)
+                self.start_line();
             }
         }
     }
 
     /// Ends a line, however it is ended, and drops the white space before its end.
-    fn end_line<'a>(&mut self, tail: &'a [u8]) -> &'a [u8] {
-        let after = tail.strip_prefix(b"\r\n").or_else(|| tail.get(1..)).unwrap_or_default();
-        while self.out.last().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
-            self.out.pop();
+    fn end_line(&mut self) {
+        let is_blank = |byte: u8| matches!(byte, b' ' | b'\t');
+        if self.rest().first() == Some(&b'\n') && !self.last().is_some_and(is_blank) {
+            self.keep(1);
+        } else {
+            let length = if self.rest().starts_with(b"\r\n") { 2 } else { 1 };
+            self.write();
+            let blanks = self.out.iter().rev().take_while(|byte| is_blank(**byte)).count();
+            self.replace(blanks, length, b"\n");
         }
-        self.out.push(b'\n');
-        self.line = self.out.len();
-        self.start_line(after)
+        self.line = self.out.len().saturating_add(self.at.saturating_sub(self.pending));
+        self.start_line();
     }
 
-    fn start_line<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
-        match line.strip_prefix(CHUNK_ID) {
-            Some(id) if self.volatility == Volatility::Output => {
-                self.out.extend_from_slice(CHUNK_ID);
-                self.out.extend_from_slice(b"<id>");
-                let end = id.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(id.len());
-                id.get(end..).unwrap_or_default()
-            }
-            Some(_) | None => line,
+    fn start_line(&mut self) {
+        if let Some(id) = self.rest().strip_prefix(CHUNK_ID)
+            && self.volatility == Volatility::Output
+        {
+            self.keep(CHUNK_ID.len());
+            let end = id.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(id.len());
+            self.replace(0, end, b"<id>");
         }
     }
 
-    fn slash<'a>(&mut self, tail: &'a [u8], after: &'a [u8]) -> &'a [u8] {
-        let inside_path =
-            self.out.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-        match volatile::temporary(tail) {
-            Some(name) if !inside_path => {
-                self.out.extend_from_slice(tail.get(..name.keep).unwrap_or_default());
-                self.out.extend_from_slice(b"<tmp>");
-                tail.get(name.end..).unwrap_or_default()
+    fn slash(&mut self) {
+        let in_path = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+        match volatile::temporary(self.rest()) {
+            Some(name) if !self.last().is_some_and(in_path) => {
+                self.keep(name.keep);
+                self.replace(0, name.end.saturating_sub(name.keep), b"<tmp>");
             }
-            Some(_) | None => {
-                self.out.push(b'/');
-                after
-            }
+            Some(_) | None => self.keep(1),
         }
     }
 
     /// Looks at the word in which a capital stands: one of letters alone may be random too.
-    fn capital<'a>(&mut self, tail: &'a [u8]) -> &'a [u8] {
+    fn capital(&mut self) {
+        let tail = self.rest();
         let letters = tail.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let inside = self.last().is_some_and(is_word);
+        if letters < random::RANDOM_BYTES_MIN && !inside {
+            return self.keep(letters);
+        }
         let (mine, rest) = tail.split_at_checked(letters).unwrap_or((tail, &[]));
-        let inside = self.out.last().is_some_and(|byte| is_word(*byte));
         // A marker right behind it is what became of its own digits.
         let ends =
             rest.first().is_none_or(|byte| !is_word(*byte)) && !MARKERS.iter().any(|marker| rest.starts_with(marker));
-        if self.volatility == Volatility::Output && ends && (inside || letters >= random::RANDOM_BYTES_MIN) {
-            let before =
-                self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
-            let start = self.out.len().saturating_sub(before);
-            let head = self.out.get(start..).unwrap_or_default();
-            let letters = || head.iter().chain(mine);
-            let long = before.saturating_add(mine.len()) >= random::RANDOM_BYTES_MIN;
-            if long && random::is_mixed_case(letters()) && !self.asks_for(&[head, mine].concat()) {
-                self.out.truncate(start);
-                self.out.extend_from_slice(b"<id>");
-                return rest;
+        let before = self.before();
+        let written = before.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let long = written.saturating_add(letters) >= random::RANDOM_BYTES_MIN;
+        let head = before.get(before.len().saturating_sub(written)..).unwrap_or_default();
+        if ends && long && random::is_mixed_case(head.iter().chain(mine)) {
+            let word = [head, mine].concat();
+            if !self.asks_for(&word) {
+                return self.replace(written, letters, b"<id>");
             }
         }
-        self.out.extend_from_slice(mine);
-        rest
+        self.keep(letters);
     }
 
-    /// Looks at the word in which a digit stands: the letters before it are already in `out`.
-    fn number<'a>(&mut self, tail: &'a [u8]) -> &'a [u8] {
+    /// Looks at the word in which a digit stands: the letters before it are already read.
+    fn number(&mut self) {
+        let tail = self.rest();
         let word = tail.iter().position(|byte| !is_word(*byte)).unwrap_or(tail.len());
-        let before = self.out.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_word(**byte)).count();
         let output = self.volatility == Volatility::Output;
-        if output && self.is_placeholder(before) {
-            let start = self.out.len().saturating_sub(before);
-            let (mine, rest) = tail.split_at_checked(word).unwrap_or((tail, &[]));
-            if !self.asks_for(&[self.out.get(start..).unwrap_or_default(), mine].concat()) {
-                self.out.truncate(start);
-                self.out.extend_from_slice(b"<id>");
-                return rest;
+        let volatility = self.volatility;
+        let text = self.before();
+        let before = text.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_word(**byte)).count();
+        let head = text.get(text.len().saturating_sub(before)..).unwrap_or_default();
+        let mine = tail.get(..word).unwrap_or_default();
+        if output && is_placeholder(text, before) {
+            let secret = [head, mine].concat();
+            if !self.asks_for(&secret) {
+                return self.replace(before, word, b"<id>");
             }
         }
+        let text = self.before();
         let found = match before {
-            0 => volatile::at_word(tail, &self.out, self.volatility),
-            _ if output => volatile::inside_word(tail, &self.out),
+            0 => volatile::at_word(tail, text, volatility),
+            _ if output => volatile::inside_word(tail, text),
             _ => None,
         };
-        let found = found.filter(|found| !self.is_asked_for(tail, found)).or_else(|| {
-            (output && before.saturating_add(word) >= volatile::ID_HEX_MIN_JOINED)
-                .then(|| self.generated_id(tail, before, word))
-                .flatten()
-        });
-        if let Some(found) = found {
-            self.out.extend_from_slice(found.marker.as_bytes());
-            return tail.get(found.length..).unwrap_or_default();
+        if let Some(found) = found.filter(|found| !self.is_asked_for(tail, found)) {
+            return self.replace(0, found.length, found.marker.as_bytes());
         }
-        let (copied, rest) = tail.split_at_checked(word).unwrap_or((tail, &[]));
-        self.out.extend_from_slice(copied);
-        rest
+        if output
+            && before.saturating_add(word) >= volatile::ID_HEX_MIN_JOINED
+            && let Some((found, own)) = self.generated_id(before, word)
+        {
+            return self.replace(own, found.length, found.marker.as_bytes());
+        }
+        self.keep(word);
     }
 
-    /// A word that a machine made up, or the part of it behind its last underscore; its letters before the first digit are
-    /// taken back.
-    fn generated_id(&mut self, tail: &[u8], before: usize, word: usize) -> Option<volatile::VolatileWord> {
-        let start = self.out.len().saturating_sub(before);
-        let head = self.out.get(start..)?;
-        let part = head.iter().rposition(|byte| *byte == b'_').map_or(0, |at| at.saturating_add(1));
-        let own = head.get(part..)?;
+    /// A word that a machine made up, or the part of it behind its last underscore, and how many bytes of it are read.
+    fn generated_id(&mut self, before: usize, word: usize) -> Option<(volatile::VolatileWord, usize)> {
+        let tail = self.rest();
+        let text = self.before();
+        let head = text.get(text.len().saturating_sub(before)..)?;
+        let own = head.rsplit(|byte| *byte == b'_').next()?;
         let found = volatile::generated_id(own, tail, word)?;
-        let whole = [own, tail.get(..word)?].concat();
-        if self.asks_for(&whole) {
-            return None;
-        }
-        self.out.truncate(start.saturating_add(part));
-        Some(found)
-    }
-
-    /// Whether the digits of a redacted secret stand here, so many bytes after their beginning: the secret itself would have been
-    /// taken for a random word.
-    fn is_placeholder(&self, before: usize) -> bool {
-        let head = self.out.get(..self.out.len().saturating_sub(before)).unwrap_or_default();
-        let Some(head) = head.strip_suffix(b":") else { return false };
-        let is_of_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-        let kind = head.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_of_kind(byte)).count();
-        head.get(..head.len().saturating_sub(kind)).is_some_and(|head| head.ends_with("\u{2039}secret:".as_bytes()))
+        let (whole, own) = ([own, tail.get(..word)?].concat(), own.len());
+        (!self.asks_for(&whole)).then_some((found, own))
     }
 
     /// Whether a number or an id is one that the call named.
@@ -287,11 +336,23 @@ impl Normal<'_> {
     }
 }
 
+/// Whether the digits of a redacted secret stand here, so many bytes after their beginning: the secret itself would have been
+/// taken for a random word.
+fn is_placeholder(text: &[u8], before: usize) -> bool {
+    let head = text.get(..text.len().saturating_sub(before)).unwrap_or_default();
+    let Some(head) = head.strip_suffix(b":") else { return false };
+    let is_of_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    let kind = head.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_of_kind(byte)).count();
+    head.get(..head.len().saturating_sub(kind)).is_some_and(|head| head.ends_with("\u{2039}secret:".as_bytes()))
+}
+
 /// What volatile parts are replaced by.
 const MARKERS: [&[u8]; 8] = [b"<addr>", b"<dur>", b"<id>", b"<pid>", b"<port>", b"<rate>", b"<time>", b"<tmp>"];
 
 /// Letters before a digit that are looked back on; no generated id is longer.
 const WORD_BYTES_MAX: usize = 128;
+/// Bytes that suffice for everything that looks back: a word, the kind of secret before it, and what is around them.
+const LOOK_BACK_BYTES: usize = 4 * WORD_BYTES_MAX;
 
 /// The text without terminal escape sequences, for readers of words.
 pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {

@@ -3,7 +3,7 @@
 //! One such reply is how people work. A row of them, with nothing that lands in between, is an agent that knows that it is stuck
 //! and says so in the only place where it can.
 
-use alloc::string::String;
+use super::words::first_chars;
 use alloc::vec::Vec;
 
 /// Characters of a reply in which it says so: what follows is what it does about it.
@@ -44,9 +44,10 @@ const NOTHING_HAPPENS: &[&str] =
 
 /// Whether a reply begins with that.
 pub(super) fn tells(text: &str) -> bool {
-    let head = text.chars().take(SAID_CHARS).filter(|c| !matches!(c, '\'' | '\u{2019}'));
-    let mut lower = String::with_capacity(SAID_CHARS.min(text.len()));
-    lower.extend(head.map(|c| c.to_ascii_lowercase()));
+    let mut lower = first_chars(text, SAID_CHARS).to_ascii_lowercase();
+    if lower.contains(['\'', '\u{2019}']) {
+        lower.retain(|c| !matches!(c, '\'' | '\u{2019}'));
+    }
     let mut words: Vec<&str> = Vec::with_capacity(lower.len().div_ceil(4));
     words.extend(lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()));
     let other_way = words.iter().enumerate().any(|(at, word)| {

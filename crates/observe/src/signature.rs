@@ -1,8 +1,8 @@
 //! The seed's signature of a call, and the path it aims at.
 
-use super::arguments::Arguments;
+use super::arguments::CallParts;
 use super::digest;
-use super::normal::normalise;
+use super::normal::normal_text;
 use super::tools::ToolKind;
 use super::volatile::Volatility;
 use alloc::format;
@@ -14,15 +14,12 @@ use tripwire_core::label::Label;
 const SIGNATURE_BYTES_MAX: usize = 400;
 
 /// `Edit(file=foo.py)`, `Bash(cmd=pytest tests/*)`, `Tool(...)`.
-pub(super) fn signature(tool: &str, kind: ToolKind, arguments: &Arguments<'_>, root: Option<&str>) -> Label {
+pub(super) fn signature(tool: &str, kind: ToolKind, parts: &CallParts<'_>, root: Option<&str>) -> Label {
     let text = match kind {
-        ToolKind::Edit => {
-            let path = arguments.path().unwrap_or_default();
-            format!("Edit(file={})", basename(&path))
-        }
+        ToolKind::Edit => format!("Edit(file={})", basename(parts.path.as_deref().unwrap_or_default())),
         ToolKind::Shell => {
-            let command = arguments.command().unwrap_or_default();
-            format!("Bash(cmd={})", globbed(&normalise(command.trim(), Volatility::Arguments), root))
+            let command = parts.command.as_deref().unwrap_or_default();
+            format!("Bash(cmd={})", globbed(&normal_text(command.trim(), Volatility::Arguments), root))
         }
         ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
             format!("{}(...)", tripwire_core::label::cut(tool, SIGNATURE_BYTES_MAX))
@@ -45,25 +42,19 @@ fn basename(path: &str) -> &str {
 
 /// A command line in which every path is reduced to its first part: `tests/unit/test_foo.py` becomes `tests/*`.
 fn globbed(command: &str, root: Option<&str>) -> String {
+    let is_path = |c: char| {
+        c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '~' | '@' | '+' | ':' | '*' | '[' | ']' | ',' | '%')
+    };
     let mut out = String::with_capacity(command.len());
-    let mut word_start = true;
     let mut rest = command;
-    while let Some(character) = rest.chars().next() {
-        let is_path = |c: char| {
-            c.is_alphanumeric()
-                || matches!(c, '_' | '.' | '-' | '/' | '~' | '@' | '+' | ':' | '*' | '[' | ']' | ',' | '%')
-        };
+    while !rest.is_empty() {
         let end = rest.find(|c: char| !is_path(c)).unwrap_or(rest.len());
-        if !word_start || end == 0 {
-            out.push(character);
-            word_start = !is_path(character);
-            rest = rest.get(character.len_utf8()..).unwrap_or_default();
-            continue;
-        }
         let (word, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
         glob_word(&mut out, word, root);
-        word_start = false;
-        rest = after;
+        let end = after.find(is_path).unwrap_or(after.len());
+        let (between, behind) = after.split_at_checked(end).unwrap_or((after, ""));
+        out.push_str(between);
+        rest = behind;
     }
     out
 }
@@ -134,9 +125,11 @@ fn components(path: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::Arguments;
 
     fn signed(tool: &str, args: &str) -> String {
-        let label = signature(tool, super::super::tools::kind(tool), &Arguments::read(args), Some("/home/u/ws"));
+        let (kind, arguments) = (super::super::tools::kind(tool), Arguments::read(args));
+        let label = signature(tool, kind, &CallParts::of(kind, &arguments), Some("/home/u/ws"));
         String::from(label.as_str())
     }
 

@@ -306,6 +306,10 @@ const FOLDERS: [&[u8]; 4] = [b"/tmp/", b"/var/tmp/", b"/private/tmp/", b"/dev/sh
 
 /// Finds a generated name at the start of an absolute path; a name that somebody chose (`/tmp/repro.py`) is none.
 pub(super) fn temporary(path: &[u8]) -> Option<Temporary> {
+    // Most slashes are followed by something else, and its first letter shows it.
+    if !path.get(1).is_some_and(|byte| b"tvpd".contains(byte)) {
+        return None;
+    }
     let folder = FOLDERS.iter().find(|folder| path.starts_with(folder))?.len();
     let in_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'.' | b'-' | b'+' | b'@');
     let whole = path.get(folder..)?;

@@ -1,6 +1,6 @@
 //! A call and an error in one line, for people and agents to read: the thing itself, not its normalised signature.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, CallParts};
 use super::json::Json;
 use super::normal::without_escapes;
 use super::relative::relative;
@@ -18,16 +18,14 @@ const VALUE_BYTES_MAX: usize = 60;
 const ERROR_BYTES_MAX: usize = 160;
 
 /// `pytest tests/unit/test_one.py`, `Read src/main.rs offset=40`, `click selector=#save`.
-pub(super) fn call(tool: &str, kind: ToolKind, arguments: &Arguments<'_>, root: Option<&str>) -> Label {
-    let text = match (kind, arguments.command()) {
-        (ToolKind::Shell, Some(command)) => command.trim().to_owned(),
+pub(super) fn call(tool: &str, kind: ToolKind, parts: &CallParts<'_>, root: Option<&str>) -> Label {
+    match (kind, &parts.command) {
+        (ToolKind::Shell, Some(command)) => line(command.trim(), root, CALL_BYTES_MAX),
         (ToolKind::Shell, None)
-        | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) =>
-        {
-            format!("{tool} {}", listed(arguments))
+        | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) => {
+            line(&format!("{tool} {}", listed(parts)), root, CALL_BYTES_MAX)
         }
-    };
-    line(&text, root, CALL_BYTES_MAX)
+    }
 }
 
 /// The line of an output that says what went wrong: the last one that speaks of an error, else the first with words in it.
@@ -45,19 +43,19 @@ pub(super) fn error(output: &str, root: Option<&str>) -> Option<Label> {
 }
 
 /// The path first, then every other argument by its name.
-fn listed(arguments: &Arguments<'_>) -> String {
-    let Arguments::Json(Json::Object(fields)) = arguments else {
-        return match arguments {
-            Arguments::Plain(text) => text.clone().into_owned(),
-            Arguments::Json(json) if json.is_nothing() => "(with empty arguments)".to_owned(),
+fn listed<'c>(parts: &'c CallParts<'_>) -> Cow<'c, str> {
+    let Arguments::Json(Json::Object(fields)) = parts.arguments else {
+        return match parts.arguments {
+            Arguments::Plain(text) => Cow::Borrowed(text.as_ref()),
+            Arguments::Json(json) if json.is_nothing() => Cow::Borrowed("(with empty arguments)"),
             Arguments::Json(json) => {
                 let mut out = String::new();
                 json.write(&mut out, unchanged);
-                out
+                Cow::Owned(out)
             }
         };
     };
-    let path = arguments.path();
+    let path = &parts.path;
     let mut out = path.as_deref().unwrap_or_default().trim().to_owned();
     for (name, value) in fields {
         let Some(value) = short(value).filter(|value| Some(value.as_ref()) != path.as_deref()) else { continue };
@@ -66,9 +64,11 @@ fn listed(arguments: &Arguments<'_>) -> String {
         }
         let whole = value.trim();
         let kept = cut(whole, VALUE_BYTES_MAX);
-        out.push_str(&format!("{name}={kept}{}", if kept.len() < whole.len() { "…" } else { "" }));
+        for part in [name.as_ref(), "=", kept, if kept.len() < whole.len() { "…" } else { "" }] {
+            out.push_str(part);
+        }
     }
-    out
+    Cow::Owned(out)
 }
 
 const fn unchanged(text: &str) -> Cow<'_, str> {
@@ -93,10 +93,10 @@ fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
     // What is cut off later need not be read: a path of the workspace makes it shorter by at most its own length.
     let head = cut(text, bytes.saturating_mul(4).saturating_add(root.map_or(0, str::len)));
     let inside = match root {
-        Some(root) => relative(head, &[root]),
-        None => head.to_owned(),
+        Some(root) => Cow::Owned(relative(head, &[root])),
+        None => Cow::Borrowed(head),
     };
-    let mut out = String::new();
+    let mut out = String::with_capacity(inside.len());
     for word in
         inside.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty())
     {
@@ -114,7 +114,8 @@ mod tests {
     use super::*;
 
     fn said(tool: &str, args: &str) -> String {
-        call(tool, super::super::tools::kind(tool), &Arguments::read(args), Some("/home/u/ws")).as_str().to_owned()
+        let (kind, arguments) = (super::super::tools::kind(tool), Arguments::read(args));
+        call(tool, kind, &CallParts::of(kind, &arguments), Some("/home/u/ws")).as_str().to_owned()
     }
 
     #[test]

@@ -10,12 +10,12 @@ pub(super) const WORDS_CHARS_MAX: usize = 2_000;
 
 /// The distinct words of a text's beginning, as hashes.
 ///
-/// A table with open addresses, twice as large as the text could have words; 0 is a free place. Every event is read into two
-/// of them, and sorting would cost more than everything else that is done with them.
+/// A list, and a table with open addresses in which they are looked up; 0 is a free place. Every event is read into two of
+/// them, and sorting would cost more than everything else that is done with them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Words {
+    list: Vec<u64>,
     table: Vec<u64>,
-    count: usize,
 }
 
 impl Words {
@@ -26,35 +26,22 @@ impl Words {
 
     /// Reads the words of a text in its bytes.
     pub(super) fn of_bytes(text: &[u8]) -> Self {
-        let plain = strip_escapes(head_bytes(text));
-        let bytes = plain.as_ref();
-        // A word and what separates it from the next have two bytes at least; most texts have a word in six.
-        let places = bytes.len().div_ceil(4).max(4).next_power_of_two();
-        let mut words = Self { table: alloc::vec![0; places], count: 0 };
-        let mut hash = OFFSET;
-        for byte in bytes {
-            let letter = letter(*byte);
-            if letter != 0 {
-                hash = (hash ^ u64::from(letter)).wrapping_mul(PRIME);
-            } else if hash != OFFSET {
-                words.insert(minhash::mix(hash));
-                hash = OFFSET;
-            }
-        }
-        if hash != OFFSET {
-            words.insert(minhash::mix(hash));
-        }
+        let found = hashes(&strip_escapes(head_bytes(text)));
+        // A third of the places at least stays free.
+        let places = found.len().saturating_add(found.len().div_ceil(2)).max(4).next_power_of_two();
+        let mut words = Self { list: Vec::with_capacity(found.len()), table: alloc::vec![0; places] };
+        found.into_iter().for_each(|hash| words.insert(minhash::mix(hash)));
         words
     }
 
     /// The hashes.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.table.iter().copied().filter(|word| *word != 0)
+        self.list.iter().copied()
     }
 
     /// How many.
     pub(super) const fn len(&self) -> usize {
-        self.count
+        self.list.len()
     }
 
     /// Whether a word is among them.
@@ -71,19 +58,13 @@ impl Words {
     }
 
     fn insert(&mut self, word: u64) {
-        // Three quarters full is full enough.
-        if self.count.saturating_mul(4) >= self.table.len().saturating_mul(3) {
-            let grown = alloc::vec![0; self.table.len().saturating_mul(2).max(4)];
-            let before = core::mem::replace(self, Self { table: grown, count: 0 });
-            before.iter().for_each(|word| self.insert(word));
-        }
         let mut place = self.first_place(word);
         loop {
             match self.table.get_mut(place) {
                 Some(known) if *known == word => return,
                 Some(free @ 0) => {
                     *free = word;
-                    self.count = self.count.saturating_add(1);
+                    self.list.push(word);
                     return;
                 }
                 Some(_) => place = self.next_place(place),
@@ -112,8 +93,37 @@ impl Words {
                 *least = if *least == 0 { value } else { (*least).min(value) };
             }
         }
-        (self.count > 0).then(|| WordSketch::from_lanes(lanes))
+        (!self.list.is_empty()).then(|| WordSketch::from_lanes(lanes))
     }
+}
+
+/// The hashes of all words of a text, one for each time it stands there. Where a word ends nobody can foresee, so that the loop
+/// has no branch for it: every hash is written down, and only that of a whole word is kept.
+fn hashes(text: &[u8]) -> Vec<u64> {
+    // A word and what separates it from the next have two bytes at least.
+    let mut found = alloc::vec![0; text.len().div_ceil(2)];
+    let (mut count, mut hash) = (0_usize, OFFSET);
+    for byte in text {
+        let letter = letter(*byte);
+        if let Some(place) = found.get_mut(count) {
+            *place = hash;
+        }
+        count = count.wrapping_add(usize::from((letter == 0) & (hash != OFFSET)));
+        let next = (hash ^ u64::from(letter)).wrapping_mul(PRIME);
+        hash = if letter == 0 { OFFSET } else { next };
+    }
+    found.truncate(count);
+    if hash != OFFSET {
+        found.push(hash);
+    }
+    found
+}
+
+/// The beginning of a text: so many characters.
+pub(super) fn first_chars(text: &str, count: usize) -> &str {
+    let plain = text.as_bytes().get(..count).is_none_or(<[u8]>::is_ascii);
+    let end = if plain { Some(count) } else { text.char_indices().nth(count).map(|(end, _)| end) };
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// The beginning of a text.
@@ -141,28 +151,25 @@ pub(super) fn is_prose(text: &str) -> bool {
 pub(super) fn is_prose_bytes(text: &[u8]) -> bool {
     const WORDS_MIN: usize = 4;
     let (mut all, mut plain) = (0_usize, 0_usize);
-    let (mut is_open, mut is_plain) = (false, true);
+    // What the word consists of that is being read; no branch depends on it, as nobody can foresee where a word ends.
+    let mut word = ProseByte::Space;
     for byte in head_bytes(text).iter().chain(b" ") {
-        match PROSE_BYTES.get(usize::from(*byte)).copied().unwrap_or(ProseByte::Plain) {
-            ProseByte::Space => {
-                all = all.saturating_add(usize::from(is_open));
-                plain = plain.saturating_add(usize::from(is_open && is_plain));
-                (is_open, is_plain) = (false, true);
-            }
-            ProseByte::Code => (is_open, is_plain) = (true, false),
-            ProseByte::Plain => is_open = true,
-        }
+        let byte = PROSE_BYTES.get(usize::from(*byte)).copied().unwrap_or(ProseByte::Plain);
+        let ends = byte == ProseByte::Space;
+        all = all.wrapping_add(usize::from(ends & (word != ProseByte::Space)));
+        plain = plain.wrapping_add(usize::from(ends & (word == ProseByte::Plain)));
+        word = if ends { ProseByte::Space } else { word.max(byte) };
     }
     all >= WORDS_MIN && plain.saturating_mul(4) >= all.saturating_mul(3)
 }
 
-/// What a byte is to prose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a byte is to prose; a word is what the greatest of its bytes is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ProseByte {
+    Space,
     Plain,
     /// It stands in code.
     Code,
-    Space,
 }
 
 const PROSE_BYTES: [ProseByte; 256] = {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::BufRead;
+use std::ops::Deref;
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::{Decision, Level};
@@ -129,24 +130,36 @@ struct Trace<'a> {
 #[derive(Deserialize)]
 struct TraceEvent<'a> {
     #[serde(borrow)]
-    tool: Option<Cow<'a, str>>,
+    tool: Option<Text<'a>>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
     #[serde(borrow)]
-    output: Option<Cow<'a, str>>,
+    output: Option<Text<'a>>,
     output_len: Option<usize>,
     #[serde(borrow)]
-    output_sha256: Option<Cow<'a, str>>,
+    output_sha256: Option<Text<'a>>,
     error: Option<bool>,
     exit_code: Option<i32>,
     t_ms: Option<RunMillis>,
     tokens: Option<Tokens>,
     cost_micro_usd: Option<MicroUsd>,
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<Text<'a>>,
     #[serde(borrow)]
-    msg_id: Option<Cow<'a, str>>,
+    msg_id: Option<Text<'a>>,
     user_turn: Option<bool>,
+}
+
+/// A text of a trace; it is copied only if it holds escapes. (An optional `Cow` alone is always copied.)
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Scans traces, one JSON object a line, and tells of each.
@@ -176,7 +189,7 @@ pub fn scan_one(trace: &[u8], policy: &Policy) -> Result<Scanned, TraceError> {
 pub fn inputs(reader: impl BufRead) -> Result<Vec<Vec<Input>>, TraceError> {
     let mut all = Vec::new();
     each(reader, |trace| {
-        all.push(trace.inputs());
+        all.push(trace.inputs().collect());
         Ok(())
     })?;
     Ok(all)
@@ -211,20 +224,18 @@ fn without_wall_clock(policy: &Policy) -> Policy {
 }
 
 impl Trace<'_> {
-    fn inputs(&self) -> Vec<Input> {
+    /// What the engine gets of it; an event is observed when it is asked for, so that nothing is done for what follows a stop.
+    fn inputs(&self) -> impl Iterator<Item = Input> {
         let mut observer = Observer::default();
-        let mut inputs = Vec::with_capacity(self.events.len());
         let mut at = 0;
         let start = self.events.iter().find_map(|event| event.t_ms).unwrap_or_default();
-        for event in &self.events {
+        self.events.iter().flat_map(move |event| {
             at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.minus(start).get().max(at));
-            if event.user_turn == Some(true) {
-                // A person's prompt begins an iteration, as it does under a live client.
-                inputs.push(Input { at: RunMillis::new(at), what: What::IterationStarted });
-            }
-            inputs.push(event.input(&mut observer, at));
-        }
-        inputs
+            // A person's prompt begins an iteration, as it does under a live client.
+            let prompt = Input { at: RunMillis::new(at), what: What::IterationStarted };
+            let prompt = (event.user_turn == Some(true)).then_some(prompt);
+            prompt.into_iter().chain([event.input(&mut observer, at)])
+        })
     }
 }
 
@@ -312,8 +323,9 @@ fn waits(decision: &Decision, profile: Profile) -> bool {
 impl TraceEvent<'_> {
     /// The digest of the whole output, where only its beginning was kept.
     fn whole(&self) -> Option<&str> {
-        let kept = self.output.as_ref()?.chars().count();
-        self.output_sha256.as_deref().filter(|_| self.output_len.is_some_and(|length| length > kept))
+        let (kept, length) = (self.output.as_deref()?, self.output_len?);
+        // No text has more characters than bytes.
+        self.output_sha256.as_deref().filter(|_| length > kept.len() || length > kept.chars().count())
     }
 
     fn input(&self, observer: &mut Observer, at: u64) -> Input {
