@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::minhash::{self, sketch_of};
 use super::names::Name;
 use super::pages::{self, CommandWork};
-use super::raw::RawCall;
+use super::raw::{Neighbours, RawCall};
 use super::repeated::{NewResult, RepeatedCalls, ShownResult};
 use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
@@ -118,7 +118,8 @@ impl<'a> Call<'a> {
     /// What the output says; gives its normal form.
     fn describe<'r>(&self, facts: &mut Facts, raw: &RawCall<'r>, output: &'r str, work: &Work) -> Cow<'r, [u8]> {
         let mut normal = normal::normal_answer(output, Volatility::Output, &self.said);
-        facts.sketch = minhash::sketch(&normal);
+        let compared = raw.neighbours == Neighbours::Compared;
+        facts.sketch = compared.then(|| minhash::sketch(&normal)).flatten();
         if facts.outcome.status == Status::Error && !normal.is_empty() {
             let text = String::from_utf8_lossy(&normal);
             let masked = position::masked(&normal);
@@ -133,20 +134,19 @@ impl<'a> Call<'a> {
             // A failing poll shows in its other numbers that something moves: they stay in the result.
             normal = Cow::Owned(masked);
         }
-        let whole_hash = digest::of(output.as_bytes());
+        let output_hash = compared.then(|| digest::of(output.as_bytes()));
         let result = if work.marks.has(Mark::Unordered) {
             // Recursive searches list files in whatever order the disk gives them.
             digest::of_lines(&normal)
-        } else if normal.as_ref() == output.as_bytes() {
-            whole_hash.clone()
         } else {
-            digest::of(&normal)
+            let same = output_hash.as_ref().filter(|_| normal.as_ref() == output.as_bytes());
+            same.cloned().unwrap_or_else(|| digest::of(&normal))
         };
         facts.result_digest = Some(match raw.whole {
             Some(whole) => digest::of(alloc::format!("{result} {whole}").as_bytes()),
             None => result,
         });
-        facts.output_hash = Some(whole_hash);
+        facts.output_hash = output_hash;
         facts.output_length = Tokens::new(u64::try_from(output.chars().count()).unwrap_or(u64::MAX));
         normal
     }

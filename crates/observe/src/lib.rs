@@ -65,7 +65,7 @@ pub use minhash::sketch_of;
 pub use nature::{Doing, Nature, nature};
 pub use normal::{OBSERVED_BYTES_MAX, normalise};
 pub use observer::{Observer, observe};
-pub use raw::RawCall;
+pub use raw::{Neighbours, RawCall};
 pub use relative::relative;
 pub use text_files::{is_code, is_plain_text, is_test_file};
 pub use volatile::Volatility;

@@ -1,11 +1,10 @@
 //! What a tool's name says by its words, for tools that nobody has listed: no agent's own names, only common verbs.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
-/// What the words of a tool's name say.
+/// What the words of a tool's name say: in small letters, a blank between two of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name(Vec<String>);
+pub(super) struct Name(String);
 
 /// Tools that keep books: rewriting a plan is no work done.
 const BOOKS: &[&str] = &["todo", "todos", "task", "tasks", "plan", "think", "thought", "memory", "note", "notes"];
@@ -51,36 +50,36 @@ const LOOKS: &[&str] = &[
 /// Words of tools that hand a task to another agent.
 const SPAWNS: &[&str] = &["spawn", "delegate", "subagent", "subagents", "handoff", "dispatch"];
 /// Names of tools that do, by themselves.
-const AGENTS: &[&[&str]] =
-    &[&["task"], &["agent"], &["new", "task"], &["run", "agent"], &["call", "agent"], &["start", "agent"]];
+const AGENTS: &[&str] = &["task", "agent", "new task", "run agent", "call agent", "start agent"];
 /// Words of tools that type into a program that runs.
 const TYPES: &[&str] = &["stdin", "process", "terminal", "pty", "tmux"];
 
 impl Name {
     /// Splits `web_search`, `WebSearch` and `mcp__x__web-search` into their words.
     pub(super) fn of(tool: &str) -> Self {
-        let mut words: Vec<String> = Vec::new();
-        let mut current = String::new();
+        let mut words = String::with_capacity(tool.len().saturating_mul(2));
         let mut before = ' ';
         for c in tool.chars() {
             let boundary = !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && before.is_ascii_lowercase());
-            if boundary && !current.is_empty() {
-                words.push(core::mem::take(&mut current));
+            if boundary && !words.is_empty() && !words.ends_with(' ') {
+                words.push(' ');
             }
             if c.is_ascii_alphanumeric() {
-                current.push(c.to_ascii_lowercase());
+                words.push(c.to_ascii_lowercase());
             }
             before = c;
         }
-        if !current.is_empty() {
-            words.push(current);
-        }
+        words.truncate(words.trim_end().len());
         Self(words)
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.split(' ')
     }
 
     /// Whether one of the words is in a list.
     pub(super) fn has(&self, list: &[&str]) -> bool {
-        self.0.iter().any(|word| list.contains(&word.as_str()))
+        self.words().any(|word| list.contains(&word))
     }
 
     /// Whether it changes something.
@@ -111,11 +110,9 @@ impl Name {
 
     /// Whether it hands a task to another agent.
     pub(super) fn spawns(&self) -> bool {
-        let whole: Vec<&str> = self.0.iter().map(String::as_str).collect();
-        let exact = AGENTS
-            .iter()
-            .any(|agent| whole.ends_with(agent) && (whole.len() == agent.len() || whole.first() == Some(&"mcp")));
-        exact || self.has(SPAWNS)
+        let is_last = |agent: &&str| self.0.strip_suffix(*agent).is_some_and(|server| server.ends_with(' '));
+        let served = self.0.starts_with("mcp ") && AGENTS.iter().any(is_last);
+        served || AGENTS.contains(&self.0.as_str()) || self.has(SPAWNS)
     }
 
     /// Whether it types into a program that runs.

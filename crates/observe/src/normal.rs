@@ -206,6 +206,19 @@ impl<'t, 'q> Normal<'t, 'q> {
         &self.out
     }
 
+    /// The letters of the word that is being read, as far as they are read. They are all pending: what was written before them
+    /// ends in a marker or a line.
+    fn head(&self, is_part: impl Fn(u8) -> bool) -> &'t [u8] {
+        let read = self.text.get(self.pending..self.at).unwrap_or_default();
+        let length = read.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_part(**byte)).count();
+        read.get(read.len().saturating_sub(length)..).unwrap_or_default()
+    }
+
+    /// The text from so many bytes before the place that is being read to so many behind it.
+    fn around(&self, back: usize, length: usize) -> &'t [u8] {
+        self.text.get(self.at.saturating_sub(back)..self.at.saturating_add(length)).unwrap_or_default()
+    }
+
     /// What a terminal would show: what follows is written over the line, as progress bars do.
     fn carriage_return(&mut self) {
         match self.rest().get(1) {
@@ -264,19 +277,15 @@ impl<'t, 'q> Normal<'t, 'q> {
         if letters < random::RANDOM_BYTES_MIN && !inside {
             return self.keep(letters);
         }
-        let (mine, rest) = tail.split_at_checked(letters).unwrap_or((tail, &[]));
+        let rest = tail.get(letters..).unwrap_or_default();
         // A marker right behind it is what became of its own digits.
         let ends =
             rest.first().is_none_or(|byte| !is_word(*byte)) && !MARKERS.iter().any(|marker| rest.starts_with(marker));
-        let before = self.before();
-        let written = before.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let long = written.saturating_add(letters) >= random::RANDOM_BYTES_MIN;
-        let head = before.get(before.len().saturating_sub(written)..).unwrap_or_default();
-        if ends && long && random::is_mixed_case(head.iter().chain(mine)) {
-            let word = [head, mine].concat();
-            if !self.asks_for(&word) {
-                return self.replace(written, letters, b"<id>");
-            }
+        let head = self.head(|byte| byte.is_ascii_alphabetic()).len();
+        let long = head.saturating_add(letters) >= random::RANDOM_BYTES_MIN;
+        let word = self.around(head, letters);
+        if ends && long && random::is_mixed_case(word) && !self.asks_for(word) {
+            return self.replace(head, letters, b"<id>");
         }
         self.keep(letters);
     }
@@ -286,44 +295,42 @@ impl<'t, 'q> Normal<'t, 'q> {
         let tail = self.rest();
         let word = tail.iter().position(|byte| !is_word(*byte)).unwrap_or(tail.len());
         let output = self.volatility == Volatility::Output;
-        let volatility = self.volatility;
-        let text = self.before();
-        let before = text.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_word(**byte)).count();
-        let head = text.get(text.len().saturating_sub(before)..).unwrap_or_default();
-        let mine = tail.get(..word).unwrap_or_default();
-        if output && is_placeholder(text, before) {
-            let secret = [head, mine].concat();
-            if !self.asks_for(&secret) {
-                return self.replace(before, word, b"<id>");
-            }
+        let head = self.head(is_word);
+        if output && self.is_placeholder(head.len()) && !self.asks_for(self.around(head.len(), word)) {
+            return self.replace(head.len(), word, b"<id>");
         }
-        let text = self.before();
-        let found = match before {
-            0 => volatile::at_word(tail, text, volatility),
-            _ if output => volatile::inside_word(tail, text),
-            _ => None,
+        let found = match (head, self.volatility) {
+            ([], volatility) => volatile::at_word(tail, self.before(), volatility),
+            (_, Volatility::Output) => volatile::inside_word(tail, head),
+            (_, Volatility::Arguments) => None,
         };
         if let Some(found) = found.filter(|found| !self.is_asked_for(tail, found)) {
             return self.replace(0, found.length, found.marker.as_bytes());
         }
-        if output
-            && before.saturating_add(word) >= volatile::ID_HEX_MIN_JOINED
-            && let Some((found, own)) = self.generated_id(before, word)
-        {
-            return self.replace(own, found.length, found.marker.as_bytes());
+        if output && head.len().saturating_add(word) >= volatile::ID_HEX_MIN_JOINED {
+            // A word that a machine made up, or the part of it behind its last underscore.
+            let own = head.rsplit(|byte| *byte == b'_').next().unwrap_or_default();
+            let found = volatile::generated_id(own, tail, word);
+            if let Some(found) = found.filter(|_| !self.asks_for(self.around(own.len(), word))) {
+                return self.replace(own.len(), found.length, found.marker.as_bytes());
+            }
         }
         self.keep(word);
     }
 
-    /// A word that a machine made up, or the part of it behind its last underscore, and how many bytes of it are read.
-    fn generated_id(&mut self, before: usize, word: usize) -> Option<(volatile::VolatileWord, usize)> {
-        let tail = self.rest();
-        let text = self.before();
-        let head = text.get(text.len().saturating_sub(before)..)?;
-        let own = head.rsplit(|byte| *byte == b'_').next()?;
-        let found = volatile::generated_id(own, tail, word)?;
-        let (whole, own) = ([own, tail.get(..word)?].concat(), own.len());
-        (!self.asks_for(&whole)).then_some((found, own))
+    /// Whether the digits of a redacted secret stand here, so many bytes after their beginning: the secret itself would have been
+    /// taken for a random word.
+    fn is_placeholder(&mut self, head: usize) -> bool {
+        let start = self.at.saturating_sub(head);
+        if start.checked_sub(1).and_then(|before| self.text.get(before)) != Some(&b':') {
+            return false;
+        }
+        let before = self.before();
+        let before = before.get(..before.len().saturating_sub(head)).unwrap_or_default();
+        let Some(before) = before.strip_suffix(b":") else { return false };
+        let is_of_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+        let kind = before.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_of_kind(byte)).count();
+        before.get(..before.len().saturating_sub(kind)).is_some_and(|text| text.ends_with("\u{2039}secret:".as_bytes()))
     }
 
     /// Whether a number or an id is one that the call named.
@@ -334,16 +341,6 @@ impl<'t, 'q> Normal<'t, 'q> {
     fn asks_for(&self, word: &[u8]) -> bool {
         !self.asked.is_empty() && core::str::from_utf8(word).is_ok_and(|word| self.asked.contains(word))
     }
-}
-
-/// Whether the digits of a redacted secret stand here, so many bytes after their beginning: the secret itself would have been
-/// taken for a random word.
-fn is_placeholder(text: &[u8], before: usize) -> bool {
-    let head = text.get(..text.len().saturating_sub(before)).unwrap_or_default();
-    let Some(head) = head.strip_suffix(b":") else { return false };
-    let is_of_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-    let kind = head.iter().rev().take(WORD_BYTES_MAX).take_while(|byte| is_of_kind(byte)).count();
-    head.get(..head.len().saturating_sub(kind)).is_some_and(|head| head.ends_with("\u{2039}secret:".as_bytes()))
 }
 
 /// What volatile parts are replaced by.

@@ -22,4 +22,16 @@ pub struct RawCall<'a> {
     pub whole: Option<&'a str>,
     /// The workspace's absolute path, to which targets are made relative.
     pub workspace_root: Option<&'a str>,
+    /// Whether its output is compared with that of its neighbours.
+    pub neighbours: Neighbours,
+}
+
+/// Whether somebody compares the outputs of neighbours (ACT-1): only then a hash and a sketch of the output are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Neighbours {
+    /// They are compared, or may be by whoever reads the facts later.
+    #[default]
+    Compared,
+    /// Nobody does.
+    Unread,
 }

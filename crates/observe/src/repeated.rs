@@ -378,7 +378,7 @@ impl Word {
         if text.iter().all(u8::is_ascii_lowercase) && text.iter().any(|byte| *byte > b'f') {
             return Self(hash);
         }
-        if text == RANDOM_MARK || random::changes_kind(text) || random::is_mixed_case(text.iter()) {
+        if text == RANDOM_MARK || random::changes_kind(text) || random::is_mixed_case(text) {
             return Self(hash | (2 << Self::CLASS));
         }
         // Hundredths, so that durations and shares have an order too; a number beyond all counts is a name.

@@ -9,8 +9,12 @@ use alloc::vec::Vec;
 /// Characters of a reply in which it says so: what follows is what it does about it.
 const SAID_CHARS: usize = 300;
 /// What is tried in place of another: `another approach`, `a simpler way`.
-const OTHERS: &[&str] =
-    &["different", "another", "simpler", "alternative", "alternate", "broader", "better", "new", "targeted"];
+fn is_other(word: &str) -> bool {
+    matches!(
+        word,
+        "different" | "another" | "simpler" | "alternative" | "alternate" | "broader" | "better" | "new" | "targeted"
+    )
+}
 /// What there are several of.
 const WAYS: &[&str] = &["approach", "approaches", "way", "method", "strategy", "search", "pattern"];
 /// Phrases that say it in words of their own.
@@ -37,7 +41,9 @@ const PHRASES: &[&[&str]] = &[
     &["unable", "to"],
 ];
 /// Words that say no before what does not happen: `isn't working`, `not getting`.
-const DENIALS: &[&str] = &["not", "isnt", "arent", "wasnt", "werent"];
+fn is_denial(word: &str) -> bool {
+    matches!(word, "not" | "isnt" | "arent" | "wasnt" | "werent")
+}
 /// Words that end like what happens and are something else.
 const NOTHING_HAPPENS: &[&str] =
     &["going", "being", "doing", "anything", "something", "everything", "nothing", "using"];
@@ -53,10 +59,10 @@ pub(super) fn tells(text: &str) -> bool {
     let other_way = words.iter().enumerate().any(|(at, word)| {
         // A word or two may stand between: `a different search approach`.
         let near = words.iter().skip(at.saturating_add(1)).take(2);
-        OTHERS.contains(word) && near.into_iter().any(|word| WAYS.contains(word))
+        is_other(word) && near.into_iter().any(|word| WAYS.contains(word))
     });
     let fails = words.windows(2).any(|pair| match pair {
-        [denial, act] => DENIALS.contains(denial) && act.ends_with("ing") && !NOTHING_HAPPENS.contains(act),
+        [denial, act] => is_denial(denial) && act.ends_with("ing") && !NOTHING_HAPPENS.contains(act),
         _ => false,
     });
     other_way || fails || (0..words.len()).any(|at| begins_phrase(words.get(at..).unwrap_or_default()))

@@ -96,7 +96,7 @@ fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
         Some(root) => Cow::Owned(relative(head, &[root])),
         None => Cow::Borrowed(head),
     };
-    let mut out = String::with_capacity(inside.len());
+    let mut out = String::with_capacity(inside.len().min(bytes.saturating_mul(2)));
     for word in
         inside.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty())
     {
@@ -104,6 +104,10 @@ fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
             out.push(' ');
         }
         out.push_str(word);
+        // The rest would be cut off.
+        if out.len() > bytes {
+            break;
+        }
     }
     let kept = cut(&out, bytes);
     Label::cut(&if kept.len() < out.len() || head.len() < text.len() { format!("{kept}…") } else { out })

@@ -97,26 +97,53 @@ impl Words {
     }
 }
 
-/// The hashes of all words of a text, one for each time it stands there. Where a word ends nobody can foresee, so that the loop
-/// has no branch for it: every hash is written down, and only that of a whole word is kept.
+/// The hashes of all words of a text, one for each time it stands there. A hash needs the one before it, so that two halves of the
+/// text are read side by side.
 fn hashes(text: &[u8]) -> Vec<u64> {
-    // A word and what separates it from the next have two bytes at least.
-    let mut found = alloc::vec![0; text.len().div_ceil(2)];
-    let (mut count, mut hash) = (0_usize, OFFSET);
-    for byte in text {
-        let letter = letter(*byte);
-        if let Some(place) = found.get_mut(count) {
-            *place = hash;
+    let half = text.len().div_euclid(2);
+    let in_word = text.iter().skip(half).take_while(|byte| letter(**byte) != 0).count();
+    let (left, right) = text.split_at_checked(half.saturating_add(in_word)).unwrap_or((text, &[]));
+    let (mut first, mut second) = (HashedWords::of_length(text.len()), HashedWords::of_length(right.len()));
+    for (one, other) in left.iter().zip(right) {
+        first.read(*one);
+        second.read(*other);
+    }
+    left.iter().skip(right.len()).for_each(|byte| first.read(*byte));
+    right.iter().skip(left.len()).for_each(|byte| second.read(*byte));
+    let mut all = first.end();
+    all.extend(second.end());
+    all
+}
+
+/// The hashes of the words that were read. Where a word ends nobody can foresee, so that there is no branch for it: every hash is
+/// written down, and only that of a whole word is kept.
+struct HashedWords {
+    found: Vec<u64>,
+    count: usize,
+    hash: u64,
+}
+
+impl HashedWords {
+    fn of_length(bytes: usize) -> Self {
+        // A word and what separates it from the next have two bytes at least.
+        Self { found: alloc::vec![0; bytes.div_ceil(2)], count: 0, hash: OFFSET }
+    }
+
+    fn read(&mut self, byte: u8) {
+        let letter = letter(byte);
+        if let Some(place) = self.found.get_mut(self.count) {
+            *place = self.hash;
         }
-        count = count.wrapping_add(usize::from((letter == 0) & (hash != OFFSET)));
-        let next = (hash ^ u64::from(letter)).wrapping_mul(PRIME);
-        hash = if letter == 0 { OFFSET } else { next };
+        self.count = self.count.wrapping_add(usize::from((letter == 0) & (self.hash != OFFSET)));
+        let next = (self.hash ^ u64::from(letter)).wrapping_mul(PRIME);
+        self.hash = if letter == 0 { OFFSET } else { next };
     }
-    found.truncate(count);
-    if hash != OFFSET {
-        found.push(hash);
+
+    fn end(mut self) -> Vec<u64> {
+        self.found.truncate(self.count);
+        self.found.extend((self.hash != OFFSET).then_some(self.hash));
+        self.found
     }
-    found
 }
 
 /// The beginning of a text: so many characters.

@@ -1,7 +1,7 @@
 //! The observing functions from outside: properties over random texts, and golden values that pin their version.
 
 use proptest::prelude::*;
-use tripwire_observe::{OBSERVE_VERSION, RawCall, Volatility, normalise, observe, sketch_of};
+use tripwire_observe::{Neighbours, OBSERVE_VERSION, RawCall, Volatility, normalise, observe, sketch_of};
 
 /// Pieces from which volatile shapes arise, also broken ones.
 fn pieces() -> impl Strategy<Value = String> {
@@ -76,6 +76,7 @@ proptest! {
         let raw = RawCall {
             tool: &tool, args: &args, output: output.as_deref(), error, exit_code,
             text: output.as_deref(), whole: None, workspace_root: Some("/w"),
+            neighbours: Neighbours::Compared,
             idle: &["description"],
         };
         let facts = observe(&raw);

@@ -18,6 +18,7 @@ use crate::decision::{ActivityMode, ActivityState, Finding, Intensity};
 use crate::policy::{Policy, Profile};
 use crate::text::Reason;
 use crate::units::{Ratio, RunMillis};
+use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 /// What the activity engine remembers.
@@ -42,9 +43,9 @@ pub(crate) struct ActivityEngine {
 #[derive(Debug, Default)]
 pub(crate) struct ActivityReading {
     /// The strictest loop alarm that holds now.
-    pub(crate) alarm: Option<Alarm>,
+    pub(crate) alarm: Option<Box<Alarm>>,
     /// A lesser alarm that was climbed to at the same time and is only reported (`strict`: each count on its own).
-    pub(crate) beside: Option<Finding>,
+    pub(crate) beside: Option<Box<Finding>>,
     /// The proof that the last outputs are all alike, where that alone counts (ACT-1, `strict`).
     pub(crate) similar: Option<Alike>,
     /// Whether the tempo is that of a runaway, and more than the tempo speaks for it.
@@ -85,7 +86,7 @@ impl ActivityEngine {
             Profile::Strict => similar,
             // Outputs alone repeat in healthy work; they count only where nothing else is known of the action.
             // And an override on soft evidence (a reworded question, failures of all kinds) is a hint, not a loop.
-            Profile::Balanced => (similar && event.action.is_none()) || alarm.as_ref().is_some_and(Alarm::is_proof),
+            Profile::Balanced => (similar && event.action.is_none()) || alarm.as_deref().is_some_and(Alarm::is_proof),
         };
         self.last_event_at = Some(at);
         let shown = match (runaway, looping) {
@@ -95,7 +96,7 @@ impl ActivityEngine {
         };
         let flipped = self.note_flip(shown, at, policy);
         let entered = self.report(shown, at, policy);
-        let suspicion = self.suspicion(policy, alarm.as_ref(), if runaway { Ratio::ONE } else { Ratio::ZERO });
+        let suspicion = self.suspicion(policy, alarm.as_deref(), if runaway { Ratio::ONE } else { Ratio::ZERO });
         ActivityReading {
             alarm,
             beside,

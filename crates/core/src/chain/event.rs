@@ -263,7 +263,7 @@ impl Action {
     /// The call itself, with its arguments where they are known.
     #[must_use]
     pub fn named(&self) -> &str {
-        self.words.as_ref().filter(|words| !words.as_str().is_empty()).map_or_else(|| self.shown(), Label::as_str)
+        self.words.as_ref().filter(|words| !words.is_empty()).map_or_else(|| self.shown(), Label::as_str)
     }
 
     /// What a person reads in a report.

@@ -59,7 +59,8 @@ impl SafetyGate {
         if turn.reading.runaway.is_present() {
             vetoes.add(SafetyVeto::RunawayDetected);
         }
-        if turn.reading.similar.is_some() || turn.reading.alarm.as_ref().is_some_and(|alarm| alarm.level >= Level::Hold)
+        if turn.reading.similar.is_some()
+            || turn.reading.alarm.as_deref().is_some_and(|alarm| alarm.level >= Level::Hold)
         {
             vetoes.add(SafetyVeto::LoopDetected);
         }
@@ -92,6 +93,6 @@ impl SafetyGate {
 
     /// The alarm of the turn, if it is one that has just climbed.
     fn fresh_alarm<'a>(turn: &'a Turn<'_>) -> Option<&'a Alarm> {
-        turn.reading.alarm.as_ref().filter(|alarm| alarm.news.is_present())
+        turn.reading.alarm.as_deref().filter(|alarm| alarm.news.is_present())
     }
 }

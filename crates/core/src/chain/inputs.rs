@@ -21,6 +21,7 @@ use crate::policy::{OnGuardFailure, Profile, Switch};
 use crate::rules::Rule;
 use crate::units::{Count, StepId};
 use crate::usage::FigureSource;
+use alloc::boxed::Box;
 use alloc::format;
 
 impl Chain {
@@ -197,7 +198,7 @@ impl Chain {
         let place = RequestPlace { index: turn.place.index, spent: gate.money.spent() };
         let asker = request.agent_id.as_ref();
         let alarm = self.state.activity.loops.foresee(&self.policy, (&request.action, asker), place);
-        turn.reading = ActivityReading { alarm, ..ActivityReading::default() };
+        turn.reading = ActivityReading { alarm: alarm.map(Box::new), ..ActivityReading::default() };
     }
 
     fn check_authority(&self, request: &Request) -> Result<(), (Rule, EnforcementError)> {

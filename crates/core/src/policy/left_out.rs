@@ -12,9 +12,10 @@ impl Loops {
     /// Whether a person has taken this call out of the loop rules.
     #[must_use]
     pub fn leaves_out(&self, action: &Action) -> bool {
-        self.exempt_tools.matches(action.tool.as_str())
-            || command_of(action.shown()).is_some_and(|command| {
-                self.ignore.iter().any(|pattern| fits(pattern, command) || fits(&reduced(pattern), command))
+        self.exempt_tools.iter().any(|pattern| fits(pattern, action.tool.as_str()))
+            || self.ignore.iter().any(|pattern| {
+                command_of(action.shown())
+                    .is_some_and(|command| fits(pattern, command) || fits(&reduced(pattern), command))
             })
     }
 }

@@ -15,7 +15,7 @@ use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::units::{Count, MicroUsd, Price, RunMillis, Tokens};
-use tripwire_observe::{Observer, RawCall};
+use tripwire_observe::{Neighbours, Observer, RawCall};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
 const UNTIMED_STEP_MS: u64 = 5_000;
@@ -189,7 +189,7 @@ pub fn scan_one(trace: &[u8], policy: &Policy) -> Result<Scanned, TraceError> {
 pub fn inputs(reader: impl BufRead) -> Result<Vec<Vec<Input>>, TraceError> {
     let mut all = Vec::new();
     each(reader, |trace| {
-        all.push(trace.inputs().collect());
+        all.push(trace.inputs(Neighbours::Compared).collect());
         Ok(())
     })?;
     Ok(all)
@@ -225,7 +225,7 @@ fn without_wall_clock(policy: &Policy) -> Policy {
 
 impl Trace<'_> {
     /// What the engine gets of it; an event is observed when it is asked for, so that nothing is done for what follows a stop.
-    fn inputs(&self) -> impl Iterator<Item = Input> {
+    fn inputs(&self, neighbours: Neighbours) -> impl Iterator<Item = Input> {
         let mut observer = Observer::default();
         let mut at = 0;
         let start = self.events.iter().find_map(|event| event.t_ms).unwrap_or_default();
@@ -234,8 +234,16 @@ impl Trace<'_> {
             // A person's prompt begins an iteration, as it does under a live client.
             let prompt = Input { at: RunMillis::new(at), what: What::IterationStarted };
             let prompt = (event.user_turn == Some(true)).then_some(prompt);
-            prompt.into_iter().chain([event.input(&mut observer, at)])
+            prompt.into_iter().chain([event.input(&mut observer, at, neighbours)])
         })
+    }
+}
+
+/// On evidence, equal outputs of neighbours count only where nothing is known of a call.
+fn neighbours(trace: &Trace<'_>, policy: &Policy) -> Neighbours {
+    match policy.profile {
+        Profile::Balanced if trace.events.iter().all(|event| event.tool.is_some()) => Neighbours::Unread,
+        Profile::Balanced | Profile::Strict => Neighbours::Compared,
     }
 }
 
@@ -247,7 +255,7 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut alarms = Vec::new();
     let (mut throttled_at, mut throttles) = (None, 0_u64);
     let mut next = 0_u64;
-    for input in trace.inputs() {
+    for input in trace.inputs(neighbours(trace, policy)) {
         let decision = chain.step(&input).decision;
         if !matches!(input.what, What::Event(_)) {
             continue;
@@ -328,7 +336,7 @@ impl TraceEvent<'_> {
         self.output_sha256.as_deref().filter(|_| length > kept.len() || length > kept.chars().count())
     }
 
-    fn input(&self, observer: &mut Observer, at: u64) -> Input {
+    fn input(&self, observer: &mut Observer, at: u64, neighbours: Neighbours) -> Input {
         let at = RunMillis::new(at);
         let facts = observer.observe(&RawCall {
             tool: self.tool.as_deref().unwrap_or_default(),
@@ -338,6 +346,7 @@ impl TraceEvent<'_> {
             exit_code: self.exit_code,
             text: self.text.as_deref(),
             whole: self.whole(),
+            neighbours,
             ..RawCall::default()
         });
         let event = AgentEvent {

@@ -24,6 +24,7 @@ use crate::label::Fingerprint;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
 use crate::units::Price;
+use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 /// What the ladder remembers.
@@ -46,13 +47,14 @@ pub(crate) struct LoopState {
 }
 
 impl LoopState {
-    /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be reported beside it.
+    /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be reported beside it. Most
+    /// events raise none, and what is not there need not be moved about.
     pub(crate) fn observe(
         &mut self,
         policy: &Policy,
         event: &AgentEvent,
         around: &Surroundings,
-    ) -> (Option<Alarm>, Option<Finding>) {
+    ) -> (Option<Box<Alarm>>, Option<Box<Finding>>) {
         if event.action.is_some() {
             self.unanswered.answered();
         }
@@ -65,7 +67,8 @@ impl LoopState {
         match alarm {
             // What is only noted stands beside what is done.
             Some(alarm) if rank(&alarm) >= rank(&refused) => {
-                let noted = (refused.level == Level::Note && refused.news.is_present()).then(|| refused.finding());
+                let noted =
+                    (refused.level == Level::Note && refused.news.is_present()).then(|| Box::new(refused.finding()));
                 (Some(alarm), beside.or(noted))
             }
             Some(_) | None => (Some(refused), beside),
@@ -77,7 +80,7 @@ impl LoopState {
         policy: &Policy,
         event: &AgentEvent,
         around: &Surroundings,
-    ) -> (Option<Alarm>, Option<Finding>) {
+    ) -> (Option<Box<Alarm>>, Option<Box<Finding>>) {
         if event.opens_epoch() {
             self.window.open_epoch();
             self.overridden = None;
@@ -89,7 +92,7 @@ impl LoopState {
         self.window.push(action, event, around);
         let (candidate, lesser) = strict::judge(policy, &self.window);
         let spent = around.spent.plus(event.price());
-        let beside = lesser.and_then(|lesser| self.report_beside(&lesser, action, spent));
+        let beside = lesser.and_then(|lesser| self.report_beside(&lesser, action, spent)).map(Box::new);
         let Some(candidate) = candidate else {
             // The run was broken: the next one is overridden again before anything is stopped.
             if self.raised.level == Some(Level::Override) {
@@ -97,7 +100,7 @@ impl LoopState {
             }
             return (None, beside);
         };
-        (Some(self.raise(&candidate, action, spent)), beside)
+        (Some(Box::new(self.raise(&candidate, action, spent))), beside)
     }
 
     /// Turns a candidate into an alarm; its words are built once, when it has climbed.

@@ -136,7 +136,7 @@ fn stopped(gate: &SafetyGate, turn: &Turn<'_>, stop: StopReason) -> Refusal {
     if let Some(cause) = &gate.causes.of_end {
         refusal.reason = Reason::from(format!("{}; {}", stop.way_on(), cause.words()));
     }
-    if let Some(alarm) = turn.reading.alarm.as_ref().filter(|alarm| of_loop && !alarm.reason.is_empty()) {
+    if let Some(alarm) = turn.reading.alarm.as_deref().filter(|alarm| of_loop && !alarm.reason.is_empty()) {
         refusal.rule = alarm.rule;
         refusal.evidence = alarm.evidence.clone();
         refusal.price = alarm.price;
@@ -170,7 +170,7 @@ fn held(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, hold: HoldReason) -
         refusal.reason = Reason::from(format!("{}; {low}", hold.way_on()));
     }
     if let Some(alarm) =
-        turn.reading.alarm.as_ref().filter(|alarm| hold == HoldReason::Loop && !alarm.reason.is_empty())
+        turn.reading.alarm.as_deref().filter(|alarm| hold == HoldReason::Loop && !alarm.reason.is_empty())
     {
         refusal.rule = alarm.rule;
         refusal.evidence = alarm.evidence.clone();
@@ -251,7 +251,7 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     }
     // A mere note or override beside alike outputs is not what vetoes.
     let vetoes = |alarm: &&Alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold;
-    if let Some(alarm) = turn.reading.alarm.as_ref().filter(vetoes) {
+    if let Some(alarm) = turn.reading.alarm.as_deref().filter(vetoes) {
         refusal.rule = alarm.rule;
         refusal.reason = Reason::fixed("the loop goes on after the alarm");
         if alarm.news.is_present() {

@@ -58,7 +58,7 @@ impl SafetyGate {
             }
         }
         if let Some(beside) = turn.reading.beside.take() {
-            turn.draft.find(beside);
+            turn.draft.find(*beside);
         }
         let Some(alarm) = Self::fresh_alarm(turn).cloned() else { return };
         turn.draft.find(alarm.finding());

@@ -115,7 +115,7 @@ impl SafetyGate {
         self.outcomes = (self.outcomes << 1) | u64::from(failed);
         self.outcomes_seen = self.outcomes_seen.saturating_add(1).min(ERROR_RATE_EVENTS);
         // On evidence, parallel calls of one turn are one step: a batch that fails with its first call failed once.
-        let turn = event.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let turn = event.turn_id.as_ref().filter(|_| failed).map_or(Fingerprint::NONE, Label::fingerprint);
         let same_turn = turn.is_some() && turn == self.failed_turn && policy.profile == Profile::Balanced;
         let counted = failed && same_turn && self.failed_calls > Count::ZERO;
         if !counted {

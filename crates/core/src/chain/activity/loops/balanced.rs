@@ -37,6 +37,7 @@ use crate::label::{Fingerprint, Label};
 use crate::policy::Policy;
 use crate::rules::Rule;
 use crate::units::{Count, EventIndex, Price};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -64,7 +65,7 @@ pub(crate) struct Balanced {
 
 impl Balanced {
     /// Takes in one event and gives the strictest alarm that holds now.
-    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Box<Alarm>> {
         if event.user_turn {
             self.memory.open_epoch();
             self.forget_reported();
@@ -107,7 +108,7 @@ impl Balanced {
         self.warned.is_some()
     }
 
-    fn judge(&mut self, policy: &Policy, named: Named<'_>, spent: Price, parallel: Sign) -> Option<Alarm> {
+    fn judge(&mut self, policy: &Policy, named: Named<'_>, spent: Price, parallel: Sign) -> Option<Box<Alarm>> {
         let newest = *self.memory.history.newest()?;
         let view = RuleView {
             history: &self.memory.history,
@@ -116,52 +117,31 @@ impl Balanced {
             overridden: self.overridden,
             warned: Sign::from(self.warned.is_some_and(|turn| turn != self.memory.history.turn())),
         };
+        let mut top = TopRung { reported: &self.reported, warned: view.warned, repeats: Sign::Absent, best: None };
         // The same call with the same result twice in one turn counts once for the rules that count entries.
-        let counted: [Option<Reached>; 11] = if parallel.is_present() {
-            [None; 11]
-        } else {
-            [
-                repeat::judge(&view),
-                cycle::judge(&view),
-                error::same(&view),
-                error::kind(&view),
-                reword::judge(&view),
-                echo::judge(&view),
-                action::judge(&view),
-                signature::judge(&view, &self.memory.signed),
-                paging::judge(&view, &self.memory.paging),
-                ignored::judge(&view, &self.forbidden),
-                spawn::judge(&view),
-            ]
-        };
-        let running = [
-            failing::judge(&view, &self.memory.failing),
-            thrash::judge(&view, &self.memory.thrash),
-            stale::judge(&view, &self.memory.stale),
-            replies::restart(&view, &self.memory.replies),
-            replies::chant(&view, &self.memory.replies),
-        ];
-        let warned = view.warned.is_present();
-        let all = (0_usize..).zip(counted.into_iter().chain(running)).filter_map(|(place, one)| Some((place, one?)));
-        let mut best: Option<(usize, Reached, Sign)> = None;
-        let mut overridden = self.overridden;
-        for (place, mut reached) in all {
-            if reached.level >= Level::Hold && !warned {
-                // No rung is skipped: the model has read a warning before anything waits.
-                (reached.level, reached.kind) = (Level::Override, FindingKind::LoopOverride);
-            }
-            if matches!(reached.rule, Rule::LoopRepeat | Rule::LoopExact) {
-                overridden = Some(newest.pair);
-            }
-            let reported = self.reported.get(place).copied().unwrap_or_default();
-            let news = Sign::from(reported.key != reached.key || reported.level < Some(reached.level));
-            let rank = |level: Level, news: Sign| (level, news.is_present());
-            if best.as_ref().is_none_or(|(_, top, fresh)| rank(reached.level, news) > rank(top.level, *fresh)) {
-                best = Some((place, reached, news));
-            }
+        if !parallel.is_present() {
+            top.take(0, repeat::judge(&view));
+            top.take(1, cycle::judge(&view));
+            top.take(2, error::same(&view));
+            top.take(3, error::kind(&view));
+            top.take(4, reword::judge(&view));
+            top.take(5, echo::judge(&view));
+            top.take(6, action::judge(&view));
+            top.take(7, signature::judge(&view, &self.memory.signed));
+            top.take(8, paging::judge(&view, &self.memory.paging));
+            top.take(9, ignored::judge(&view, &self.forbidden));
+            top.take(10, spawn::judge(&view));
         }
+        top.take(11, failing::judge(&view, &self.memory.failing));
+        top.take(12, thrash::judge(&view, &self.memory.thrash));
+        top.take(13, stale::judge(&view, &self.memory.stale));
+        top.take(14, replies::restart(&view, &self.memory.replies));
+        top.take(15, replies::chant(&view, &self.memory.replies));
+        let TopRung { repeats, best, .. } = top;
         let (place, reached, news) = best?;
-        self.overridden = overridden;
+        if repeats.is_present() {
+            self.overridden = Some(newest.pair);
+        }
         if reached.level >= Level::Override {
             self.warned.get_or_insert(self.memory.history.turn());
             self.forbidden.remember(&self.memory.history, &reached);
@@ -173,9 +153,9 @@ impl Balanced {
             };
         }
         if !news.is_present() && reached.level < Level::Hold {
-            return Some(Alarm::silent(&reached));
+            return Some(Box::new(Alarm::silent(&reached)));
         }
-        let mut alarm = self.prove(&reached, spent, named);
+        let mut alarm = Box::new(self.prove(&reached, spent, named));
         alarm.news = news;
         Some(alarm)
     }
@@ -255,6 +235,36 @@ impl Balanced {
             workspace,
             news: Sign::Present,
             proven: reached.proven,
+        }
+    }
+}
+
+/// The strictest rung that a rule has reached so far; of two that are equal the one with news, then the first.
+struct TopRung<'r> {
+    reported: &'r [Raised; RULES],
+    /// Whether the model has read a warning before.
+    warned: Sign,
+    /// Whether the newest call repeats an earlier one.
+    repeats: Sign,
+    /// The place of the rule, what it has reached, and whether that is news.
+    best: Option<(usize, Reached, Sign)>,
+}
+
+impl TopRung<'_> {
+    fn take(&mut self, place: usize, reached: Option<Reached>) {
+        let Some(mut reached) = reached else { return };
+        if reached.level >= Level::Hold && !self.warned.is_present() {
+            // No rung is skipped: the model has read a warning before anything waits.
+            (reached.level, reached.kind) = (Level::Override, FindingKind::LoopOverride);
+        }
+        if matches!(reached.rule, Rule::LoopRepeat | Rule::LoopExact) {
+            self.repeats = Sign::Present;
+        }
+        let reported = self.reported.get(place).copied().unwrap_or_default();
+        let news = Sign::from(reported.key != reached.key || reported.level < Some(reached.level));
+        let rank = |level: Level, news: Sign| (level, news.is_present());
+        if self.best.as_ref().is_none_or(|(_, top, fresh)| rank(reached.level, news) > rank(top.level, *fresh)) {
+            self.best = Some((place, reached, news));
         }
     }
 }

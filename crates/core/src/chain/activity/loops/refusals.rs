@@ -15,6 +15,7 @@ use crate::ring::Ring;
 use crate::rules::Rule;
 use crate::text::SignatureText;
 use crate::units::{Count, EventIndex, Price};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ struct RefusedCall {
 
 impl Refusals {
     /// Takes in one event; gives the alarm that holds now.
-    pub(super) fn observe(&mut self, loops: &Loops, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
+    pub(super) fn observe(&mut self, loops: &Loops, event: &AgentEvent, around: &Surroundings) -> Option<Box<Alarm>> {
         if event.user_turn {
             // A person has seen it and asks for more.
             *self = Self::default();
@@ -67,9 +68,9 @@ impl Refusals {
         let news = self.reported < Some(reached.level);
         self.reported = self.reported.max(Some(reached.level));
         if !news && reached.level < Level::Hold {
-            return Some(Alarm::silent(&reached));
+            return Some(Box::new(Alarm::silent(&reached)));
         }
-        let mut alarm = self.prove(&reached, around.spent.plus(event.price()));
+        let mut alarm = Box::new(self.prove(&reached, around.spent.plus(event.price())));
         alarm.news = Sign::from(news);
         Some(alarm)
     }

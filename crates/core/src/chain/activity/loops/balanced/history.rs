@@ -268,9 +268,9 @@ impl History {
     }
 
     fn count_cycles(&mut self, call: &PastCall) {
-        for (period, run) in self.cycle_runs.iter_mut().enumerate() {
-            let equal =
-                self.ring.back(period).is_some_and(|before| before.pair == call.pair && before.epoch == call.epoch);
+        let mut before = self.ring.newest_first();
+        for run in &mut self.cycle_runs {
+            let equal = before.next().is_some_and(|before| before.pair == call.pair && before.epoch == call.epoch);
             *run = if equal { run.saturating_add(1) } else { 0 };
         }
     }
@@ -310,13 +310,13 @@ impl History {
     /// Whether a call that was made before comes after a pause in which nothing else was called.
     fn is_pause(&self, action: Fingerprint, at: RunMillis) -> bool {
         let same = |entry: &PastCall| entry.epoch == self.epoch && entry.action == action;
-        let Some(last) = self.newest().filter(|_| self.ring.newest_first().any(same)) else { return false };
+        let Some(last) = self.newest() else { return false };
         let pause = at.minus(last.at).get();
         let grows = self.ring.back(1).filter(|earlier| same(last) && same(earlier)).is_some_and(|earlier| {
             let shorter = last.at.minus(earlier.at).get();
             shorter > 0 && pause.saturating_mul(2) >= shorter.saturating_mul(3)
         });
-        pause >= PAUSE_MS || (pause >= GROWING_MS && grows)
+        (pause >= PAUSE_MS || (pause >= GROWING_MS && grows)) && self.ring.newest_first().any(same)
     }
 
     /// Whether the marked entries took their time: all but the two oldest, whose pauses cannot be judged yet.
@@ -327,8 +327,8 @@ impl History {
 
     /// How long the marked entries lasted.
     pub(super) fn lasted(&self, bits: u64) -> RunMillis {
-        let entries = self.marked(bits);
-        match (entries.first(), entries.last()) {
+        let entry = |place: Option<u32>| self.ring.back(usize::try_from(place?).ok()?);
+        match (entry(bits.checked_ilog2()), entry(Some(bits.trailing_zeros()))) {
             (Some(first), Some(last)) => last.at.minus(first.at),
             (None, _) | (_, None) => RunMillis::ZERO,
         }

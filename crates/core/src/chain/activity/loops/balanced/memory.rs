@@ -80,12 +80,11 @@ impl Memory {
     /// What a failure says: an error that differs from all before it in this epoch may be a step forward, and one without a
     /// text says nothing.
     fn failure(&self, call: &PastCall) -> FailureNews {
-        let alike = |before: &PastCall| before.kind == call.kind && before.index != call.index;
-        match (call.has(CallMark::Told), self.history.mark(SPAN, alike) != 0) {
-            (false, _) => FailureNews::Untold,
-            (true, true) => FailureNews::Known,
-            (true, false) => FailureNews::New,
+        if !call.has(CallMark::Told) {
+            return FailureNews::Untold;
         }
+        let alike = |before: &PastCall| before.kind == call.kind && before.index != call.index;
+        if self.history.mark(SPAN, alike) != 0 { FailureNews::Known } else { FailureNews::New }
     }
 
     /// Whether a call moved something: a change that landed for the first time; code that was measured to be in a new state, also

@@ -27,6 +27,10 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     }
     let same = |depth| view.history.mark(depth, |entry| entry.pair == newest.pair);
     let recent = same(SPAN);
+    // Where more are needed, fewer are counted: what is too rare here is too rare by any count.
+    if recent.count_ones() < loops.loop_repeat_threshold.get() {
+        return None;
+    }
     let paced = view.history.is_paced(recent);
     let factor = if paced || !newest.is_known() { SLOW_FACTOR } else { 1 };
     let needed = loops.loop_repeat_threshold.get().saturating_mul(factor);
