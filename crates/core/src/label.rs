@@ -3,95 +3,43 @@
 use crate::limits::LABEL_BYTES_MAX;
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::cmp::Ordering;
 use core::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An identifier from outside: at most [`LABEL_BYTES_MAX`] bytes, so that one label cannot fill the state.
-///
-/// Most are digests and names. An event has a dozen, so that short ones are held without the heap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label(LabelText);
-
-/// INVARIANT: a text of at most [`SHORT_BYTES`] bytes is `Short`, and the bytes behind it are 0; so equal texts are equal values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum LabelText {
-    Short { length: u8, bytes: [u8; SHORT_BYTES] },
-    Long(Box<str>),
-}
-
-/// A digest has 32 digits.
-const SHORT_BYTES: usize = 38;
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Label(Box<str>);
 
 impl Label {
     /// Takes a text that is short enough.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        (text.len() <= LABEL_BYTES_MAX).then(|| Self::cut(text))
+        (text.len() <= LABEL_BYTES_MAX).then(|| Self(text.into()))
     }
 
     /// Takes a text and cuts it at the bound, on a character boundary.
     #[must_use]
     pub fn cut(text: &str) -> Self {
-        let text = cut(text, LABEL_BYTES_MAX);
-        let mut bytes = [0; SHORT_BYTES];
-        Self(match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
-            (Some(start), Ok(length)) => {
-                start.copy_from_slice(text.as_bytes());
-                LabelText::Short { length, bytes }
-            }
-            (None, _) | (_, Err(_)) => LabelText::Long(text.into()),
-        })
+        Self(cut(text, LABEL_BYTES_MAX).into())
     }
 
     /// The text.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        match &self.0 {
-            // It was a text when it was taken.
-            LabelText::Short { .. } => core::str::from_utf8(self.as_bytes()).unwrap_or_default(),
-            LabelText::Long(text) => text,
-        }
+    pub const fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// Whether there is no text.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.as_bytes().is_empty()
-    }
-
-    /// The text in its bytes, which need no proof that they are one.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        match &self.0 {
-            LabelText::Short { length, bytes } => bytes.get(..usize::from(*length)).unwrap_or_default(),
-            LabelText::Long(text) => text.as_bytes(),
-        }
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The fingerprint under which the engine remembers this label.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self.as_bytes())
-    }
-}
-
-impl Default for Label {
-    fn default() -> Self {
-        Self::cut("")
-    }
-}
-
-impl PartialOrd for Label {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Label {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.as_bytes().cmp(other.as_bytes())
+        Fingerprint::of(self.0.as_bytes())
     }
 }
 
@@ -128,7 +76,7 @@ impl<'de> Deserialize<'de> for Label {
                 text.len()
             )));
         }
-        Ok(Self::cut(&text))
+        Ok(Self(text.into()))
     }
 }
 
@@ -199,21 +147,6 @@ mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
     use alloc::format;
-
-    #[test]
-    fn labels_are_equal_and_ordered_as_their_texts_are() {
-        let long = "x".repeat(SHORT_BYTES + 1);
-        let texts = ["", "a", "a\0", "b", "é", &long, &long[1..], "東京"];
-        for one in texts {
-            assert_eq!(Label::cut(one).as_str(), one);
-            for other in texts {
-                let (first, second) = (Label::cut(one), Label::cut(other));
-                assert_eq!((first == second, first.cmp(&second)), (one == other, one.cmp(other)), "{one} {other}");
-            }
-        }
-        assert_eq!(Label::cut(&"é".repeat(LABEL_BYTES_MAX)).as_str().len(), LABEL_BYTES_MAX / 2 * 2);
-        assert_eq!(Label::new(&"y".repeat(LABEL_BYTES_MAX + 1)), None);
-    }
 
     #[test]
     fn fingerprints_of_many_short_labels_do_not_collide() {
