@@ -173,3 +173,17 @@ fn act_1_similarity_tells_small_changes_from_large_ones_and_from_other_texts() {
     assert!(large[large.len() - 1] < 900, "one word in three: {large:?}");
     assert!(unrelated[unrelated.len() / 2] < 150, "another text: {unrelated:?}");
 }
+
+#[test]
+fn act_1_outputs_that_nobody_compares_have_no_hash_and_no_sketch_and_all_else_is_the_same() {
+    for (args, output) in
+        [("ls", "a\nb"), ("cargo test", "error: 2026-01-31T10:00:00Z"), ("rg x", "b:1\na:2"), ("ls", "")]
+    {
+        let raw = RawCall { tool: "Bash", args, output: Some(output), ..RawCall::default() };
+        let compared = observe(&raw);
+        let unread = observe(&RawCall { neighbours: Neighbours::Unread, ..raw });
+        assert!(compared.output_hash.is_some() && unread.output_hash.is_none() && unread.sketch.is_none());
+        let (output_hash, sketch) = (compared.output_hash.clone(), compared.sketch);
+        assert_eq!(tripwire_observe::Facts { output_hash, sketch, ..unread }, compared, "{args}");
+    }
+}

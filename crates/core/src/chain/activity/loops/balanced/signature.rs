@@ -20,8 +20,7 @@ pub(super) struct Signed {
 impl Signed {
     pub(super) fn observe(&mut self, action: &Action, around: &Surroundings) {
         // A signature that names the tool alone says nothing of what repeats: file after file is read under it.
-        let names_something =
-            action.signature.as_ref().is_some_and(|signature| !signature.as_str().ends_with("(...)"));
+        let names_something = action.signature.as_ref().is_some_and(|signature| !signature.as_str().ends_with("(...)"));
         let signature = if names_something { action.signed() } else { Fingerprint::NONE };
         if signature == self.signature && signature.is_some() {
             self.row.grow(around);
