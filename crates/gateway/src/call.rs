@@ -278,7 +278,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
 }
 
 /// Whether a call goes out with a credential of the caller's own.
-const fn is_own(call: &IncomingCall) -> bool {
+fn is_own(call: &IncomingCall) -> bool {
     matches!(call.caller.credentials, Credentials::Passed) && call.provider.key.is_none()
 }
 

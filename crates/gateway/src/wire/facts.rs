@@ -4,6 +4,7 @@ use super::splice::Edit;
 use std::borrow::Cow;
 use std::ops::Range;
 use tripwire_core::explain::Explain;
+use tripwire_core::family::Family;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 
