@@ -166,6 +166,10 @@ impl<'a> Oracle<'a> {
             self.uses.push((self.now, event.budget_tokens().get(), u64::from(event.tool_calls.get())));
             self.spent += event.budget_tokens().get();
         }
+        if let What::ModelSpend(spend) = &input.what {
+            self.uses.push((self.now, spend.price().tokens.get(), 0));
+            self.spent += spend.price().tokens.get();
+        }
         if input.what == What::Human(HumanAct::Restart) {
             self.ended = None;
         }
