@@ -7,10 +7,11 @@ use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::input::{
-    Claim, EngineSwitched, HumanAct, Mode, Report, ReportCause, StandingReport, What, WorkspaceMeasurement,
+    Claim, EngineSwitched, HumanAct, Mode, ModelSpend, Report, ReportCause, StandingReport, What, WorkspaceMeasurement,
 };
 use tripwire_core::label::Label;
-use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::Usage;
 
 fn in_turn(turn: u64, event: AgentEvent) -> AgentEvent {
     AgentEvent { turn_id: Label::new(&format!("turn-{turn}")), ..event }
@@ -227,6 +228,24 @@ fn run_4_the_next_engine_is_asked_for_tests_like_the_one_before() {
     let switched = EngineSwitched { from: Label::cut("a"), to: Label::cut("b"), reason: Label::cut("tests") };
     fixture.tell(What::EngineSwitched(switched));
     assert_eq!(refusals(&mut fixture), 2, "what the engine before was refused is not the next one's");
+}
+
+#[test]
+fn gate_8_a_call_that_the_gateway_settled_costs_and_is_no_step() {
+    let spend = |micro_usd| {
+        let usage = Usage { fresh_input: Tokens::new(700), output: Tokens::new(50), ..Usage::default() };
+        What::ModelSpend(ModelSpend { model: Label::cut("m"), micro_usd: MicroUsd::new(micro_usd), usage })
+    };
+    let mut fixture = ChainFixture::new(&[("money.budget_micro_usd", "1000")]);
+    fixture.event(work(1));
+    let before = fixture.chain.view();
+    assert!(fixture.tell(spend(600)).safety.allowed);
+    let view = fixture.chain.view();
+    assert_eq!((view.steps, view.held), (before.steps, None), "the agent did nothing");
+    assert_eq!(view.spent.micro_usd.get() - before.spent.micro_usd.get(), 600);
+    assert_eq!(view.spent.tokens.get() - before.spent.tokens.get(), 750);
+    fixture.tell(spend(400));
+    assert_eq!(fixture.chain.view().held, Some(HoldReason::Money));
 }
 
 #[test]
