@@ -14,6 +14,7 @@ use crate::launch::prepare::{LaunchError, LaunchPlace, OwnWords, PreparedClient}
 use crate::transcript::{FigureOrder, LineForm, TranscriptDialect};
 use jsonc_parser::cst::CstInputValue;
 use serde_json::json;
+use std::ffi::OsString;
 use std::io;
 use std::process::Command;
 
@@ -30,6 +31,13 @@ pub(crate) const PLAIN: CommandLineForm = CommandLineForm {
     worker_defaults: &[],
     worker_prompt: PromptPlace::Last,
 };
+
+/// The first of these options among a client's own words.
+pub(crate) fn option_in(own: &[OsString], options: &[&'static str]) -> Option<&'static str> {
+    let name = |word: &OsString| word.to_string_lossy().split('=').next().unwrap_or_default().to_owned();
+    let words = own.iter().take_while(|word| *word != "--").map(name);
+    words.into_iter().find_map(|word| options.iter().copied().find(|option| *option == word))
+}
 
 /// An adapter without hooks.
 pub(crate) const fn adapter(

@@ -44,9 +44,7 @@ const FLAGS: [&str; 2] = ["--openai-base-url", "--openai-api-key"];
 
 fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedClient) -> Result<(), LaunchError> {
     let own = prepared.command.get(arguments..).unwrap_or_default();
-    let name = |word: &std::ffi::OsString| word.to_string_lossy().split('=').next().unwrap_or_default().to_owned();
-    let flag = own.iter().take_while(|word| *word != "--").map(name).find(|word| FLAGS.contains(&word.as_str()));
-    if let Some(flag) = flag {
+    if let Some(flag) = hookless::option_in(own, &FLAGS) {
         let why = format!("`{flag}` names its model's place; set OPENAI_BASE_URL and OPENAI_API_KEY instead");
         return Err(LaunchError::Unguarded { client: TITLE, why });
     }

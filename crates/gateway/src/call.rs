@@ -13,7 +13,7 @@ use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on};
 use crate::run_door::{DoorAnswer, DoorQuestion, ModelNews};
-use crate::shared::Shared;
+use crate::shared::{Shared, Standing};
 use crate::upstream::UpstreamError;
 use crate::wire::decode::Encoding;
 use crate::wire::tool_calls::{WireRequest, read_conversation};
@@ -138,7 +138,12 @@ async fn ask(
     })?;
     open.provider.clone_from(&provider.name);
     open.stage = Stage::Sent;
-    let sent = shared.upstreams.send(provider, request).await;
+    let mut standing = shared.standing.clone();
+    let sent = tokio::select! {
+        biased;
+        _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Err(RefusedRequest::stopped()),
+        sent = shared.upstreams.send(provider, request) => sent,
+    };
     let (reply, connection) = match sent {
         Ok(sent) => sent,
         Err(error) if successor == Successor::Waits && matches!(error, UpstreamError::Connect(..)) => {
@@ -180,7 +185,10 @@ async fn ask_door(
     facts: &RequestFacts,
 ) -> Result<Option<WireRequest>, RefusedRequest> {
     let Some(run) = &shared.run else { return Ok(None) };
-    let Some(request) = read_conversation(facts.api, &call.body, &facts.model) else { return Ok(None) };
+    let request = read_conversation(facts.api, &call.body, &facts.model).ok_or_else(|| {
+        let reason = "the guard of this run cannot read the request, and it may carry anything";
+        RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`")
+    })?;
     if !run.asks() {
         run.follow_results(&request);
         return Ok(Some(request));
@@ -194,7 +202,7 @@ async fn ask_door(
 }
 
 /// Notes or refuses a request that carries a secret of the workspace.
-fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall) -> Result<(), RefusedRequest> {
+pub(crate) fn keep_secrets(shared: &Arc<Shared>, call: &IncomingCall) -> Result<(), RefusedRequest> {
     match shared.outbound.look(&call.caller.account, &call.body) {
         OutboundAnswer::Pass => Ok(()),
         OutboundAnswer::Note(reason) => {
@@ -279,7 +287,11 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
 
 /// Whether a call goes out with a credential of the caller's own.
 fn is_own(call: &IncomingCall) -> bool {
-    matches!(call.caller.credentials, Credentials::Passed) && call.provider.key.is_none()
+    match call.caller.credentials {
+        Credentials::Brokered => false,
+        Credentials::Passed => call.provider.key.is_none(),
+        Credentials::Own => true,
+    }
 }
 
 /// Passes the reply on and settles the call with it.
@@ -302,7 +314,7 @@ fn answer(
     if !head.status.is_success() {
         open.release();
     }
-    if open.conversation.is_some() {
+    if open.conversation.is_some() && head.status.is_success() {
         reader.collect_calls();
     }
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);

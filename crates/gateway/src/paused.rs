@@ -37,7 +37,7 @@ pub(crate) async fn held(
 }
 
 /// Waits until a person lets things go on; a stop ends the waiting.
-async fn until_resumed(shared: &Arc<Shared>) -> Result<(), RefusedRequest> {
+pub(crate) async fn until_resumed(shared: &Arc<Shared>) -> Result<(), RefusedRequest> {
     let mut standing = shared.standing.clone();
     let going = standing.wait_for(|standing| *standing != Standing::Paused);
     let waited = timeout(PAUSE_WAIT, going).await;

@@ -8,6 +8,7 @@ use crate::run_door::{DoorAnswer, DoorQuestion, RunDoor};
 use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
+use crate::wire::tool_calls::CallCollector;
 use crate::wire::usage_chunk::UsageChunkFilter;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -124,7 +125,8 @@ async fn ask_door(open: &OpenCall) -> DoorAnswer {
     else {
         return DoorAnswer::Pass;
     };
-    if reader.is_unreadable() && run.asks() {
+    let has_missed = reader.facts().calls.as_deref().is_some_and(CallCollector::has_missed);
+    if (reader.is_unreadable() || has_missed) && run.asks() {
         return DoorAnswer::Refuse("the reply cannot be read, and it may ask for anything".to_owned());
     }
     let calls = reader.facts().calls.as_ref().map(|calls| calls.calls(request)).unwrap_or_default();
@@ -196,10 +198,15 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldP
             return Ended::Chanted;
         }
         // Who has seen the end of a stream may rely on its being booked.
-        let is_over = reader.is_stream() && reader.facts().is_complete && reader.facts().told().is_some();
+        let is_over = reader.is_stream()
+            && reader.facts().is_complete
+            && reader.facts().told().is_some()
+            && reply.open.facts.replies == 1;
         let is_stream = reader.is_stream();
         // A client acts on a call as soon as it has it: from the first one on, everything waits for the guard.
-        held.for_door |= asks && reader.facts().calls.as_ref().is_some_and(|calls| calls.has_begun() || !is_stream);
+        let is_call = |calls: &CallCollector| calls.has_begun() || calls.has_missed() || !is_stream;
+        held.for_door |=
+            asks && reader.facts().calls.as_deref().is_some_and(|calls| is_call(calls) || reader.is_unreadable());
         if is_over {
             reply.open.settle(CallEnd::Complete);
         }

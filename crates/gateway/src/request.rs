@@ -46,6 +46,8 @@ pub(crate) enum Credentials {
     Brokered,
     /// They are the caller's own: they pass, unless we hold a key for the provider.
     Passed,
+    /// They are the caller's own, and only those: our key is for callers with our token.
+    Own,
 }
 
 /// The request as the provider gets it.
@@ -56,7 +58,8 @@ pub(crate) fn outgoing(
     body: Bytes,
     credentials: Credentials,
 ) -> Option<Request<Full<Bytes>>> {
-    let replaced = credentials == Credentials::Brokered || provider.key.is_some();
+    let key = provider.key.as_ref().filter(|_| credentials != Credentials::Own);
+    let replaced = credentials == Credentials::Brokered || key.is_some();
     let mut headers = passed_on(&parts.headers);
     for name in [HOST, CONTENT_LENGTH, EXPECT] {
         headers.remove(name);
@@ -74,7 +77,7 @@ pub(crate) fn outgoing(
     let authority = provider.base.authority()?.as_str();
     let host = authority.rsplit('@').next().unwrap_or(authority);
     headers.insert(HOST, HeaderValue::from_str(host).ok()?);
-    if let Some(key) = &provider.key {
+    if let Some(key) = key {
         let (name, value) = match (provider.family, provider.key_header) {
             (Family::Anthropic, KeyHeader::Usual) => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
             (Family::Gemini, KeyHeader::Usual) => (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned()),

@@ -2,13 +2,14 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
-use crate::call::{Caller, IncomingCall, admit};
+use crate::call::{Caller, IncomingCall, admit, keep_secrets};
 use crate::config::Unpriced;
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Credentials, outgoing, passed_on, token};
+use crate::run_door::RunDoor;
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
@@ -75,7 +76,7 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
     let presented = token(parts).map(|token| Digest::of(token.as_bytes()));
     if let Some(run) = &shared.run {
         let is_ours = presented.as_ref().is_some_and(|presented| same(presented, &run.token));
-        let credentials = if is_ours { Credentials::Brokered } else { Credentials::Passed };
+        let credentials = if is_ours { Credentials::Brokered } else { Credentials::Own };
         return Ok(Caller { account: run.account.clone(), key: None, credentials });
     }
     if config.keys.is_empty() && shared.bind == Bind::Loopback {
@@ -144,12 +145,19 @@ async fn pass(
             let facts = admit(shared, &call, facts)?;
             paused::held(shared, call, facts).await
         }
-        PathKind::Free => through(shared, &call).await,
+        PathKind::Free => {
+            keep_secrets(shared, &call)?;
+            through(shared, &call).await
+        }
         PathKind::Unpriced => {
+            keep_secrets(shared, &call)?;
+            paused::until_resumed(shared).await?;
             let IncomingCall { provider, caller, .. } = &call;
-            let has_budget = shared.books().left(&caller.account).is_ok_and(|left| left.is_some());
-            if has_budget && provider.unpriced == Unpriced::Refuse {
-                let reason = format!("`{} {rest}` has no price, and a budget applies", parts.method);
+            // A closed account has nothing left either, and a client without hooks is guarded by what can be read alone.
+            let is_bounded = !matches!(shared.books().left(&caller.account), Ok(None))
+                || shared.run.as_ref().is_some_and(RunDoor::asks);
+            if is_bounded && provider.unpriced == Unpriced::Refuse {
+                let reason = format!("`{} {rest}` has no price, and a budget or a guard applies", parts.method);
                 let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);
                 return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint));
             }

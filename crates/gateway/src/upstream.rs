@@ -83,7 +83,12 @@ impl Upstreams {
         provider: &Provider,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, ReturnedConnection), UpstreamError> {
-        let name = provider.base.authority().map(ToString::to_string).unwrap_or_default();
+        // Without a name and a password before the host: it is shown.
+        let name = provider
+            .base
+            .authority()
+            .map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
+        let name = name.unwrap_or_default();
         let origin = format!("{}://{name}", provider.base.scheme_str().unwrap_or_default());
         let mut request = request;
         // A kept connection may be closed meanwhile; then the request was not sent, and comes back.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, Reply, ToolCall};
-use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult};
+use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult, is_by_place};
 use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
 
 /// Calls without a result that are remembered; an agent has few of them open at once.
@@ -30,10 +30,21 @@ pub(crate) struct WireDoor {
 struct SeenCalls {
     /// The conversation of the main agent: the first that has tools.
     main: Option<String>,
-    /// Calls without a result.
-    open: BTreeMap<String, ToolCall>,
+    /// Calls without a result, by conversation and id.
+    open: BTreeMap<(String, String), ToolCall>,
     /// Conversations that have begun.
     begun: BTreeSet<String>,
+}
+
+impl SeenCalls {
+    /// The call that a result belongs to. A client may change the beginning of its conversation; an id of the API's own still
+    /// names the call.
+    fn take(&mut self, conversation: &str, id: &str) -> Option<ToolCall> {
+        let key = (conversation.to_owned(), id.to_owned());
+        let elsewhere = || self.open.keys().find(|(_, open)| open == id && !is_by_place(id)).cloned();
+        let key = if self.open.contains_key(&key) { key } else { elsewhere()? };
+        self.open.remove(&key)
+    }
 }
 
 impl WireDoor {
@@ -62,17 +73,18 @@ impl WireDoor {
 
     fn answer(&self, guard: &Guard, question: &DoorQuestion) -> DoorAnswer {
         let (request, events) = match question {
+            // A side question has no tools, and is no step of the agent.
+            DoorQuestion::Request(request) if !request.has_tools => return DoorAnswer::Pass,
             DoorQuestion::Request(request) => (request, self.of_request(request)),
-            DoorQuestion::Reply(request, calls) => (request, self.of_reply(calls)),
+            DoorQuestion::Reply(request, calls) => (request, self.of_reply(request, calls)),
         };
-        // A side question has no tools, and is no step of the agent.
-        if !request.has_tools {
-            return DoorAnswer::Pass;
-        }
         for event in events {
             let prompt = (event == Event::Prompt).then(|| request.prompt.clone());
             let reply = guard.answer_event(self.hook_call(request, event, prompt));
             if let Some(reason) = refusal(&reply) {
+                if let DoorQuestion::Reply(request, calls) = question {
+                    self.forget(request, calls);
+                }
                 return DoorAnswer::Refuse(reason);
             }
         }
@@ -83,12 +95,12 @@ impl WireDoor {
     fn of_request(&self, request: &WireRequest) -> Vec<Event> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();
-        if request.has_tools && seen.begun.insert(request.conversation.clone()) && seen.main.is_none() {
+        if seen.begun.insert(request.conversation.clone()) && seen.main.is_none() {
             seen.main = Some(request.conversation.clone());
             events.push(Event::Prompt);
         }
         for WireResult { id, output, failed } in &request.results {
-            if let Some(tool) = seen.open.remove(id) {
+            if let Some(tool) = seen.take(&request.conversation, id) {
                 let outcome = Outcome { output: output.clone(), failed: *failed, ..Outcome::default() };
                 events.push(Event::Done(tool, outcome));
             }
@@ -97,7 +109,15 @@ impl WireDoor {
         events
     }
 
-    fn of_reply(&self, calls: &[WireCall]) -> Vec<Event> {
+    /// A reply that was refused did not reach the client: what it asked for is asked again when it comes again.
+    fn forget(&self, request: &WireRequest, calls: &[WireCall]) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for call in calls {
+            seen.open.remove(&(request.conversation.clone(), call.id.clone()));
+        }
+    }
+
+    fn of_reply(&self, request: &WireRequest, calls: &[WireCall]) -> Vec<Event> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();
         for WireCall { id, name, arguments } in calls {
@@ -105,7 +125,8 @@ impl WireDoor {
             if seen.open.len() >= OPEN_MAX {
                 seen.open.pop_first();
             }
-            if seen.open.insert(id.clone(), tool.clone()).is_none() {
+            let before = seen.open.insert((request.conversation.clone(), id.clone()), tool.clone());
+            if before.as_ref() != Some(&tool) {
                 events.push(Event::Asked(tool));
             }
         }
@@ -187,8 +208,9 @@ mod tests {
             WireDoor { client: Client::Opencode, session: "s".to_owned(), cwd: PathBuf::new(), seen: Mutex::default() };
         let events = door.of_request(&request("a", &["old"]));
         assert!(matches!(events.as_slice(), [Event::Prompt, Event::ModelAsked { .. }]), "{events:?}");
-        assert_eq!(door.of_reply(&[call("1"), call("2")]).len(), 2);
-        assert_eq!(door.of_reply(&[call("1")]).len(), 0, "a reply that comes again");
+        let asks = |conversation: &str, calls: &[WireCall]| door.of_reply(&request(conversation, &[]), calls).len();
+        assert_eq!(asks("a", &[call("1"), call("2")]), 2);
+        assert_eq!(asks("a", &[call("1")]), 0, "a reply that comes again");
         let events = door.of_request(&request("a", &["old", "1", "2"]));
         assert!(
             matches!(events.as_slice(), [Event::Done(..), Event::Done(..), Event::ModelAsked { .. }]),
@@ -199,6 +221,12 @@ mod tests {
         let events = door.of_request(&request("b", &[]));
         assert!(matches!(events.as_slice(), [Event::ModelAsked { .. }]), "a sub-agent is no person's prompt");
         assert!(door.hook_call(&request("a", &[]), Event::Other, None).agent.is_none());
+        // Ids by place are those of one conversation; another call under a known id is another call; a refused one is forgotten.
+        assert_eq!((asks("a", &[call("call-0")]), asks("b", &[call("call-0")])), (1, 1));
+        let other = WireCall { arguments: r#"{"command":"rm"}"#.to_owned(), ..call("call-0") };
+        assert_eq!((asks("a", std::slice::from_ref(&other)), asks("a", std::slice::from_ref(&other))), (1, 0));
+        door.forget(&request("a", &[]), std::slice::from_ref(&other));
+        assert_eq!(asks("a", &[other]), 1);
         let agent = door.hook_call(&request("b", &[]), Event::Other, None).agent;
         assert!(agent.is_some_and(|agent| agent.id.starts_with("conversation-")));
     }

@@ -57,10 +57,12 @@ pub(super) fn prepare(
     let own = prepared.command.get(arguments..).unwrap_or_default().to_vec();
     let mut chosen = providers(&config, &own);
     if chosen.is_empty() {
-        // Without a word it takes what it used last, which is one of these.
+        // Without a word it takes what it used last; only these are left to it.
         chosen = KNOWN.iter().map(|known| known.id.to_owned()).collect();
     }
     let mut content = config.content.clone();
+    // A provider that is not routed would be asked past the gateway.
+    content.insert("enabled_providers".to_owned(), json!(chosen));
     let mut routes: Vec<ModelRoute> = Vec::new();
     for id in chosen {
         let (route, options) = route(place, gateway, &config, &id, prepared)?;
@@ -131,7 +133,7 @@ fn route(
             Some(name) => place.variable_text(name).unwrap_or_default(),
             None => given.clone(),
         };
-        key = Secret::new(&value);
+        key = Secret::new(&value).filter(Secret::is_sendable);
         if let Some(name) = variable.filter(|_| key.is_some()) {
             prepared.set(name, gateway.token.into());
         }

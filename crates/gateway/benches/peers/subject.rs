@@ -136,6 +136,7 @@ impl Subject {
         let mut command = Command::new(binary);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir.path());
         command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").current_dir(dir.path());
+        command.env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
         command.args(["--config", "l.yaml", "--host", "127.0.0.1", "--telemetry", "False", "--port"]);
         command.arg(address.port().to_string());
         let mut subject = Self::start("LiteLLM", address, "/v1/chat/completions", dir, &mut command);

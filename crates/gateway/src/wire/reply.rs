@@ -82,7 +82,10 @@ impl ReplyReader {
                 }
             }
             // What came of it was paid for, as far as anyone can tell from its size.
-            Err(_) => self.facts.said_bytes = self.facts.said_bytes.max(body.len() as u64),
+            Err(_) => {
+                self.facts.said_bytes = self.facts.said_bytes.max(body.len() as u64);
+                self.facts.miss_calls(&String::from_utf8_lossy(body));
+            }
         }
     }
 
@@ -115,6 +118,7 @@ fn read_plain(api: Api, form: &mut Form, facts: &mut ReplyFacts, plain: &[u8]) -
                 }
                 let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
                     facts.said_bytes += event.data.len() as u64;
+                    facts.miss_calls(&event.data);
                     continue;
                 };
                 facts.hear_calls(api, &value);

@@ -55,6 +55,13 @@ impl ReplyFacts {
         }
     }
 
+    /// A text that is no JSON may ask for anything, unless it is empty.
+    pub(super) fn miss_calls(&mut self, text: &str) {
+        if let Some(calls) = self.calls.as_mut().filter(|_| !text.trim().is_empty()) {
+            calls.miss();
+        }
+    }
+
     /// Takes in the calls of an event or a whole reply, where somebody wants to know them.
     pub(super) fn hear_calls(&mut self, api: Api, value: &Value) {
         if let Some(calls) = &mut self.calls {

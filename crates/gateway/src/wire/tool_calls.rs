@@ -8,6 +8,16 @@ use tripwire_core::record::chain::Digest;
 /// Calls of one reply that are remembered.
 const CALLS_MAX: usize = 1_024;
 
+/// Calls of the Responses API that run at the provider.
+const PROVIDERS_OWN: [&str; 6] = [
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "tool_search_call",
+];
+
 /// A call of a tool, as a reply asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WireCall {
@@ -51,14 +61,26 @@ pub struct WireRequest {
 #[derive(Debug, Default)]
 pub struct CallCollector {
     calls: BTreeMap<(u64, u64), WireCall>,
-    begun: bool,
+    /// Where the pieces of a call go on that a stream names by its index.
+    slots: BTreeMap<(u64, u64), u64>,
+    missed: bool,
 }
 
 impl CallCollector {
     /// Whether a call has begun to come.
     #[must_use]
-    pub const fn has_begun(&self) -> bool {
-        self.begun
+    pub fn has_begun(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Whether something could not be read, or was too much: it may ask for anything.
+    #[must_use]
+    pub const fn has_missed(&self) -> bool {
+        self.missed
+    }
+
+    pub(super) const fn miss(&mut self) {
+        self.missed = true;
     }
 
     /// The calls, each with an id.
@@ -66,16 +88,17 @@ impl CallCollector {
     pub fn calls(&self, request: &WireRequest) -> Vec<WireCall> {
         let numbered = self.calls.values().enumerate().map(|(place, call)| {
             let id = if call.id.is_empty() { by_place(request.calls + place) } else { call.id.clone() };
-            let arguments = if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments.clone() };
-            WireCall { id, name: call.name.clone(), arguments }
+            WireCall { id, name: call.name.clone(), arguments: as_json(&call.arguments) }
         });
         numbered.collect()
     }
 
     fn at(&mut self, group: u64, index: u64) -> Option<&mut WireCall> {
-        self.begun = true;
-        (self.calls.len() < CALLS_MAX || self.calls.contains_key(&(group, index)))
-            .then(|| self.calls.entry((group, index)).or_default())
+        if self.calls.len() >= CALLS_MAX && !self.calls.contains_key(&(group, index)) {
+            self.missed = true;
+            return None;
+        }
+        Some(self.calls.entry((group, index)).or_default())
     }
 
     fn put(&mut self, index: u64, id: Option<&Value>, name: Option<&Value>, arguments: String) {
@@ -130,61 +153,65 @@ impl CallCollector {
             let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
             for (place, piece) in list(said.get("tool_calls")).enumerate() {
                 let index = piece.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
-                self.piece(group, index, piece.get("id"), piece.get("function"));
+                let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
+                self.piece(group, index, id, piece.get("function").or_else(|| piece.get("custom")));
             }
             if let Some(function) = said.get("function_call").filter(|function| function.is_object()) {
-                self.piece(group, u64::MAX, None, Some(function));
+                self.piece(group, u64::MAX, "", Some(function));
             }
         }
     }
 
-    fn piece(&mut self, group: u64, index: u64, id: Option<&Value>, function: Option<&Value>) {
-        let Some(call) = self.at(group, index) else { return };
+    fn piece(&mut self, group: u64, index: u64, id: &str, function: Option<&Value>) {
+        let next = self.calls.len() as u64;
+        let slot = *self.slots.entry((group, index)).or_insert(next);
+        // Some servers give every call the same index: another id is another call.
+        let is_other = |call: &WireCall| !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let slot = if self.calls.get(&(group, slot)).is_some_and(is_other) { next } else { slot };
+        self.slots.insert((group, index), slot);
+        let Some(call) = self.at(group, slot) else { return };
         let text = |name: &str| function.and_then(|function| function.get(name)).and_then(Value::as_str);
-        if let Some(id) = id.and_then(Value::as_str).filter(|id| !id.is_empty()) {
+        if !id.is_empty() {
             id.clone_into(&mut call.id);
         }
-        call.name.push_str(text("name").unwrap_or_default());
-        call.arguments.push_str(text("arguments").unwrap_or_default());
+        // Some servers repeat the name in every piece.
+        if let Some(name) = text("name").filter(|name| call.name != *name) {
+            call.name.push_str(name);
+        }
+        call.arguments.push_str(text("arguments").or_else(|| text("input")).unwrap_or_default());
     }
 
     fn responses(&mut self, value: &Value) {
-        let index = value.get("output_index").and_then(Value::as_u64).unwrap_or_default();
         match value.get("type").and_then(Value::as_str).unwrap_or_default() {
             "response.output_item.added" | "response.output_item.done" => {
-                self.item(index, value.get("item").unwrap_or(&Value::Null));
+                self.item(value.get("item").unwrap_or(&Value::Null));
             }
             "response.completed" => {
-                for (index, item) in list(value.pointer("/response/output")).enumerate() {
-                    self.item(index as u64, item);
-                }
+                list(value.pointer("/response/output")).for_each(|item| self.item(item));
             }
             _ if value.get("object").and_then(Value::as_str) == Some("response") => {
-                for (index, item) in list(value.get("output")).enumerate() {
-                    self.item(index as u64, item);
-                }
+                list(value.get("output")).for_each(|item| self.item(item));
             }
             _ => {}
         }
     }
 
-    fn item(&mut self, index: u64, item: &Value) {
-        let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
-        match item.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "function_call" => {
-                self.put(index, item.get("call_id"), item.get("name"), text("arguments").unwrap_or_default());
-            }
-            // Free text: as an argument it is a JSON string.
-            "custom_tool_call" => {
-                let input = serde_json::json!({"input": text("input").unwrap_or_default()});
-                self.put(index, item.get("call_id"), item.get("name"), input.to_string());
-            }
-            "local_shell_call" => {
-                let action = item.get("action").map(Value::to_string).unwrap_or_default();
-                self.put(index, item.get("call_id"), Some(&Value::from("local_shell")), action);
-            }
-            _ => {}
+    fn item(&mut self, item: &Value) {
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+        if !kind.ends_with("_call") || PROVIDERS_OWN.contains(&kind) {
+            return;
         }
+        let id = item.get("call_id").or_else(|| item.get("id"));
+        let known = self.calls.iter().find(|(_, call)| id.and_then(Value::as_str) == Some(call.id.as_str()));
+        let index = known.map_or(self.calls.len() as u64, |((_, index), _)| *index);
+        let arguments = ["arguments", "input", "action", "operation"].into_iter().find_map(|name| item.get(name));
+        let arguments = match arguments {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => item.to_string(),
+        };
+        let name = item.get("name").cloned().unwrap_or_else(|| Value::from(kind.trim_end_matches("_call")));
+        self.put(index, id, Some(&name), arguments);
     }
 
     fn gemini(&mut self, value: &Value) {
@@ -205,7 +232,8 @@ impl CallCollector {
 /// Reads what a request says of its conversation; nothing of a body that is no JSON.
 #[must_use]
 pub fn read_conversation(api: Api, body: &[u8], model: &str) -> Option<WireRequest> {
-    let body: Value = serde_json::from_slice(body).ok()?;
+    let read = serde_json::from_slice::<Value>(body);
+    let body = read.or_else(|_| serde_json::from_slice(&without_lone_surrogates(body))).ok()?;
     let (system, messages) = match api {
         Api::Anthropic => ("system", "messages"),
         Api::OpenAiChat => ("", "messages"),
@@ -228,7 +256,7 @@ pub fn read_conversation(api: Api, body: &[u8], model: &str) -> Option<WireReque
         conversation: Digest::of(beginning.as_bytes()).to_string().chars().take(12).collect(),
         model: model.to_owned(),
         prompt,
-        has_tools: list(body.get("tools")).next().is_some(),
+        has_tools: ["tools", "functions"].into_iter().any(|name| list(body.get(name)).next().is_some()),
         results,
         calls,
     })
@@ -275,10 +303,55 @@ fn collect_results(api: Api, message: &Value, results: &mut Vec<WireResult>, cal
     }
 }
 
+/// The body with a sign in the place of each half of a pair of escapes: a client that cuts a text inside an emoji writes such, and
+/// providers accept it.
+fn without_lone_surrogates(body: &[u8]) -> Vec<u8> {
+    let half = |at: usize, kinds: &[u8]| {
+        let is_escape = body.get(at..at + 3).is_some_and(|three| three.eq_ignore_ascii_case(b"\\ud"));
+        is_escape && body.get(at + 3).is_some_and(|kind| kinds.contains(&kind.to_ascii_lowercase()))
+    };
+    let mut plain = Vec::with_capacity(body.len());
+    let mut at = 0;
+    while let Some(byte) = body.get(at) {
+        let is_high = half(at, b"89ab");
+        let length = match byte {
+            b'\\' if is_high && half(at + 6, b"cdef") => 12,
+            b'\\' if is_high || half(at, b"cdef") => 6,
+            b'\\' => 2,
+            _ => 1,
+        };
+        if length == 6 {
+            plain.extend(b"\\ufffd");
+        } else {
+            plain.extend(body.get(at..at + length).unwrap_or_else(|| body.get(at..).unwrap_or_default()));
+        }
+        at += length;
+    }
+    plain
+}
+
+/// Arguments as JSON; a text that is none becomes one.
+fn as_json(arguments: &str) -> String {
+    let text = arguments.trim();
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        _ if text.is_empty() => "{}".to_owned(),
+        Ok(_) => arguments.to_owned(),
+        Err(_) => serde_json::json!({"input": arguments}).to_string(),
+    }
+}
+
 /// The id of a call that the API gives none: its place among all calls of the conversation.
 fn by_place(place: usize) -> String {
-    format!("call-{place}")
+    format!("{BY_PLACE}{place}")
 }
+
+/// Whether an id was made from a place: it means something inside its conversation only.
+#[must_use]
+pub fn is_by_place(id: &str) -> bool {
+    id.starts_with(BY_PLACE)
+}
+
+const BY_PLACE: &str = "call-";
 
 fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
@@ -372,6 +445,56 @@ mod tests {
         for (api, events) in cases {
             assert_eq!(collected(api, events), [call("a")], "{api:?} {events:?}");
         }
+    }
+
+    #[test]
+    fn calls_in_odd_forms_are_told_apart() {
+        let two = |first: &str, second: &str| {
+            let event = |call: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{call}]}}}}]}}"#);
+            let calls = collected(Api::OpenAiChat, &[&event(first), &event(second)]);
+            calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments)).collect::<Vec<_>>()
+        };
+        let whole = |id: &str, index: &str| {
+            format!(r#"{{{index}"id":"{id}","function":{{"name":"bash","arguments":"{{}}"}}}}"#)
+        };
+        let both = ["a bash {}", "b bash {}"];
+        assert_eq!(two(&whole("a", r#""index":0,"#), &whole("b", r#""index":0,"#)), both, "all under one index");
+        assert_eq!(two(&whole("a", ""), &whole("b", "")), both, "without any index");
+        let again = r#"{"index":0,"id":"a","function":{"name":"bash","arguments":"}"}}"#;
+        let begun = r#"{"index":0,"id":"a","function":{"name":"bash","arguments":"{"}}"#;
+        assert_eq!(two(begun, again), ["a bash {}"], "name and id in every piece");
+        let custom = r#"{"index":0,"id":"a","type":"custom","custom":{"name":"patch","input":"*** Begin"}}"#;
+        assert_eq!(
+            collected(Api::OpenAiChat, &[&format!(r#"{{"choices":[{{"message":{{"tool_calls":[{custom}]}}}}]}}"#)])[0]
+                .arguments,
+            r#"{"input":"*** Begin"}"#
+        );
+        let items = [
+            r#"{"type":"response.output_item.done","item":{"type":"shell_call","call_id":"a","action":{"commands":["ls"]}}}"#,
+            r#"{"type":"response.output_item.done","item":{"type":"apply_patch_call","call_id":"b","operation":{"path":"x"}}}"#,
+        ];
+        let names: Vec<_> = collected(Api::OpenAiResponses, &items).into_iter().map(|call| call.name).collect();
+        assert_eq!(names, ["shell", "apply_patch"]);
+    }
+
+    #[test]
+    fn a_text_that_was_cut_inside_an_emoji_is_read_and_what_is_no_json_is_not() {
+        let body = br#"{"functions":[{}],"messages":[{"role":"user","content":"cut \ud83d here, whole \ud83d\ude00, \\ud83d"}]}"#;
+        let read = read_conversation(Api::OpenAiChat, body, "m").unwrap();
+        assert_eq!(read.prompt, "cut \u{fffd} here, whole \u{1f600}, \\ud83d");
+        assert!(read.has_tools, "functions are tools of an older form");
+        assert_eq!(read_conversation(Api::OpenAiChat, b"{\"messages\":", "m"), None);
+    }
+
+    #[test]
+    fn more_calls_than_are_remembered_are_known_to_be_missed() {
+        let mut calls = CallCollector::default();
+        for number in 0..=CALLS_MAX {
+            assert!(!calls.has_missed());
+            let call = serde_json::json!({"functionCall": {"name": "f", "args": {"n": number}}});
+            calls.hear(Api::Gemini, &serde_json::json!({"candidates": [{"content": {"parts": [call]}}]}));
+        }
+        assert!(calls.has_missed());
     }
 
     #[test]

@@ -198,3 +198,16 @@ fn gate_8_gateway_free_paths_pass_and_an_unpriced_one_only_where_it_is_allowed()
     let notes = gateway.json(&["gateway", "usage"])["notes"].clone();
     assert_eq!(notes[0]["kind"], "UNPRICED", "{notes}");
 }
+
+#[test]
+fn gate_8_gateway_a_closed_account_lets_no_path_without_a_price_pass() {
+    // It said nothing of a thousand tokens of output, and charges for a million.
+    let provider = replies(1_000_000, 1_000_000);
+    let gateway = Gateway::start(&config(&provider, "budget = \"1usd/day\""));
+    gateway.post("/anthropic/v1/messages", ASK);
+    let refused = gateway.post("/anthropic/v1/messages", ASK);
+    assert!(refused.status == 403 && refused.body.contains("closed"), "{refused:?}");
+    let asked = provider.requests();
+    assert_eq!(gateway.post("/openai/v1/embeddings", "{}").status, 403);
+    assert_eq!(provider.requests(), asked);
+}

@@ -185,6 +185,17 @@ fn const_5_the_address_of_a_run_is_secret_and_ends_with_it() {
 }
 
 #[test]
+fn const_5_the_address_alone_does_not_spend_the_persons_key() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(10, 10).as_bytes()));
+    let fixture = fixture("credential=stranger; begin; ask > $HOME/reply; finish; exit 0");
+    let ran = run(&fixture, &provider, &[]);
+    ran.ended(0);
+    let head = provider.last().head;
+    assert!(head.contains("x-api-key: stranger") && !head.contains(KEY), "{head}");
+    assert_eq!(ran.report["gateway"]["credential"], "credential not brokered", "{}", ran.report);
+}
+
+#[test]
 fn ctrl_1_a_stop_cuts_the_streams_of_a_run_and_books_what_came() {
     let said = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&said);

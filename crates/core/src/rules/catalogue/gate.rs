@@ -151,7 +151,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                the budget everything is held until a person raises it. A request may reserve its price beforehand and is \
                refused when that does not fit. A budget binds in observe mode as well.",
         threshold: "Warned at 0.8 of the budget, held at the whole of it.",
-        settings: &["money.budget_micro_usd", "money.warning_share"],
+        settings: &["money.budget_micro_usd", "money.warning_share", "money.prices"],
         source: "SPEC §3, Gate 8.",
         fires: "A budget of 1,000,000 and events that cost 1,000,000 together: held for money.",
         quiet: "The same budget and 799,999 spent: nothing is said.",
