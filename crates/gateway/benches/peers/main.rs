@@ -53,7 +53,7 @@ async fn json(subjects: &mut [Subject]) {
             let mut took = Vec::new();
             for _ in 0..requests {
                 let started = Instant::now();
-                connection.ask(Delivery::Whole).await;
+                connection.ask(Delivery::Whole).await.expect("an answer");
                 took.push(started.elapsed());
             }
             // The first round warms up.
@@ -87,9 +87,13 @@ async fn streams(subjects: &mut [Subject]) {
                 .into_iter()
                 .map(|mut connection| tokio::spawn(async move { connection.ask(Delivery::Stream).await }))
                 .collect();
+            let mut whole = 0;
             for task in tasks {
-                let events = task.await.expect("a stream ends");
-                assert!(events >= EVENTS, "{}: {events} events", subject.name);
+                whole += usize::from(task.await.expect("a stream ends").is_some_and(|events| events >= EVENTS));
+            }
+            if whole < streams {
+                println!("{}: only {whole} of {streams} streams came whole", subject.name);
+                assert!(subject.is_slow, "the gateway and the plain proxy carry all of them");
             }
             if round > 0 {
                 cpu.push((subject.cpu() - before) / streams as u32);
