@@ -119,4 +119,19 @@ mod tests {
             assert!(!is_routed(model), "{model}");
         }
     }
+
+    #[test]
+    fn what_its_files_set_is_seen_and_what_they_only_mention_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        let homes = crate::homes::Homes::default();
+        let place = LaunchPlace { cwd: folder.path(), ..LaunchPlace::nowhere(&[], &homes, None) };
+        write(".env", "# OPENAI_API_BASE=x\nOPENAI_API_KEY=sk-1\nMY_OPENAI_API_BASE=x\n");
+        write(".aider.conf.yml", "# openai-api-base: x\nmodel: sonnet # usual\ndark-mode: true\n");
+        assert_eq!(of_files(&place), (None, vec!["sonnet".to_owned()]));
+        write(".env", "export OPENAI_API_BASE=\"http://elsewhere\"\n");
+        assert_eq!(of_files(&place).0.as_deref(), Some("OPENAI_API_BASE"));
+        write(".env", "AIDER_MODEL='deepseek/deepseek-chat'\n");
+        assert_eq!(of_files(&place).1, ["deepseek/deepseek-chat", "sonnet"]);
+    }
 }

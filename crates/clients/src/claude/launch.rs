@@ -312,17 +312,7 @@ mod tests {
     fn const_5_flags_that_switch_hooks_off_are_seen() {
         let off = |line: &str| {
             let homes = Homes::default();
-            let nowhere = std::path::Path::new("/nowhere");
-            let place = LaunchPlace {
-                run_folder: nowhere,
-                guard_folder: nowhere,
-                hook: "",
-                cwd: nowhere,
-                root: nowhere,
-                env: &[],
-                homes: &homes,
-                gateway: None,
-            };
+            let place = LaunchPlace::nowhere(&[], &homes, None);
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             switched_off(&place, &OwnWords::of(&words, 1))
         };

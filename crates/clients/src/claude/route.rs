@@ -1,24 +1,16 @@
 //! Where Claude Code sends its model calls: by its environment, which its settings files override.
 
 use super::settings::{FILES, HOME};
+use crate::anthropic_api;
 use crate::install::change::read_settings;
-use crate::launch::model_route::{ApiVariables, GatewayPlace, KeyVariable, Routing};
+use crate::launch::model_route::{ApiVariables, GatewayPlace, Routing};
 use crate::launch::prepare::LaunchPlace;
 use crate::launch::relaxed;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use tripwire_core::family::{Family, KeyHeader};
 
 /// How it is told where its model is.
-const VARIABLES: ApiVariables = ApiVariables {
-    family: Family::Anthropic,
-    base_urls: &["ANTHROPIC_BASE_URL"],
-    keys: &[
-        KeyVariable { name: "ANTHROPIC_AUTH_TOKEN", header: KeyHeader::Bearer },
-        KeyVariable { name: "ANTHROPIC_API_KEY", header: KeyHeader::Usual },
-    ],
-    default_base: "https://api.anthropic.com",
-};
+const VARIABLES: ApiVariables = ApiVariables { base_urls: &["ANTHROPIC_BASE_URL"], ..anthropic_api::VARIABLES };
 
 /// Switches by which it asks another cloud, whose addresses and signatures the gateway does not speak.
 const ELSEWHERE: [&str; 7] = [
@@ -100,17 +92,7 @@ mod tests {
         let mut env: Vec<_> = env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let given_env = env.clone();
         let homes = Homes { home: Some(folder.path().to_owned()), ..Homes::default() };
-        let nowhere = std::path::Path::new("/nowhere");
-        let place = LaunchPlace {
-            run_folder: nowhere,
-            guard_folder: nowhere,
-            hook: "",
-            cwd: nowhere,
-            root: nowhere,
-            env: &given_env,
-            homes: &homes,
-            gateway: Some(GATEWAY),
-        };
+        let place = LaunchPlace::nowhere(&given_env, &homes, Some(GATEWAY));
         let Value::Object(mut settings) = given else { panic!("an object") };
         let routing = route(&place, GATEWAY, &mut settings, &mut env);
         (routing, settings, env)

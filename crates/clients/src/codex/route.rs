@@ -207,17 +207,7 @@ mod tests {
         let env: Vec<(OsString, OsString)> =
             env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let homes = Homes { home: Some(folder.path().to_owned()), ..Homes::default() };
-        let nowhere = std::path::Path::new("/nowhere");
-        let place = LaunchPlace {
-            run_folder: nowhere,
-            guard_folder: nowhere,
-            hook: "",
-            cwd: nowhere,
-            root: nowhere,
-            env: &env,
-            homes: &homes,
-            gateway: Some(GATEWAY),
-        };
+        let place = LaunchPlace::nowhere(&env, &homes, Some(GATEWAY));
         let command = line.split(' ').map(OsString::from).collect();
         let mut prepared = PreparedClient { command, env: env.clone(), ..PreparedClient::default() };
         let routing = route(&place, GATEWAY, 1, &mut prepared);

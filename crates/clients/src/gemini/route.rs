@@ -78,17 +78,8 @@ mod tests {
         let mut env: Vec<(OsString, OsString)> =
             env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let given = env.clone();
-        let (homes, nowhere) = (Homes::default(), std::path::Path::new("/nowhere"));
-        let place = LaunchPlace {
-            run_folder: nowhere,
-            guard_folder: nowhere,
-            hook: "",
-            cwd: nowhere,
-            root: nowhere,
-            env: &given,
-            homes: &homes,
-            gateway: Some(GATEWAY),
-        };
+        let homes = Homes::default();
+        let place = LaunchPlace::nowhere(&given, &homes, Some(GATEWAY));
         let routing = route(&place, GATEWAY, own.as_object().unwrap(), &mut env);
         (routing, env)
     }

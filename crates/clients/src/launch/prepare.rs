@@ -120,6 +120,20 @@ impl LaunchPlace<'_> {
     }
 }
 
+#[cfg(test)]
+impl<'a> LaunchPlace<'a> {
+    /// A place for tests of which only the environment, the homes and the gateway matter.
+    pub(crate) fn nowhere(
+        env: &'a [(OsString, OsString)],
+        homes: &'a Homes,
+        gateway: Option<GatewayPlace<'a>>,
+    ) -> Self {
+        let nowhere = Path::new("/nowhere");
+        let (run_folder, guard_folder, cwd, root) = (nowhere, nowhere, nowhere, nowhere);
+        Self { run_folder, guard_folder, hook: "", cwd, root, env, homes, gateway }
+    }
+}
+
 /// A client that is ready to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PreparedClient {
