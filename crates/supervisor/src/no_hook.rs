@@ -15,6 +15,7 @@ use tripwire_clients::launch::{Program, Purpose};
 use tripwire_clients::transcript_files::{self, TranscriptFolder};
 use tripwire_clients::{Client, Homes};
 use tripwire_sandbox::TreeExit;
+use tripwire_workspace::clock;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// How many files and folders of a workspace are looked at; in a larger one it cannot be said that nothing was done.
@@ -32,6 +33,9 @@ pub(crate) struct NoHookDiagnosis {
     purpose: Purpose,
     /// When it was started.
     since: WallClock,
+    /// The same moment on the clock of file times, which lags by up to a tick: a client may write its first transcript
+    /// within that tick.
+    transcripts_since: WallClock,
     /// The workspace, where a change in it says something.
     root: Option<PathBuf>,
     /// Where it keeps its transcripts.
@@ -55,6 +59,7 @@ impl NoHookDiagnosis {
             client: program.client,
             purpose: program.client.adapter().launch.command_line.purpose(own),
             since,
+            transcripts_since: since.min(clock::now_of_files()),
             root: says.then(|| root.to_owned()),
             transcripts: transcript_files::places(homes)
                 .into_iter()
@@ -99,7 +104,7 @@ impl NoHookDiagnosis {
     fn is_made_here(&self, path: &Path) -> bool {
         let made = path.symlink_metadata().and_then(|metadata| metadata.created()).ok();
         let made = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
-        let is_new = made.is_some_and(|made| made.as_millis() >= u128::from(self.since.epoch_ms()));
+        let is_new = made.is_some_and(|made| made.as_millis() >= u128::from(self.transcripts_since.epoch_ms()));
         is_new
             && (!self.client.adapter().transcript.names_workspace
                 || read_settings(path).is_some_and(|text| text.contains(&self.workspace)))
@@ -123,7 +128,7 @@ impl NoHookDiagnosis {
     /// What shows that it worked.
     fn work(&self) -> Option<String> {
         for path in self.transcripts.iter().flat_map(|place| place.files().paths) {
-            if self.is_new(&path) && shows_calls(self.client, &path) {
+            if changed_since(&path, self.transcripts_since) && shows_calls(self.client, &path) {
                 return Some(format!("calls are in `{}`", path.display()));
             }
         }
@@ -151,16 +156,16 @@ impl NoHookDiagnosis {
             }
         }
         // A folder changes when a name in it comes or goes: what is gone is seen there.
-        Ok(self.is_new(path).then(|| path.to_owned()))
+        // The exact start is compared here: what the run itself wrote just before it is not the client's.
+        Ok(changed_since(path, self.since).then(|| path.to_owned()))
     }
+}
 
-    /// Whether a file changed since the start. Its time of change is the kernel's own and not the client's to choose; it
-    /// may lag by a tick, in which no client has come further than its own start.
-    fn is_new(&self, path: &Path) -> bool {
-        let Ok(metadata) = path.symlink_metadata() else { return false };
-        let changed_ms = metadata.ctime().saturating_mul(1_000).saturating_add(metadata.ctime_nsec() / 1_000_000);
-        u64::try_from(changed_ms).is_ok_and(|changed_ms| changed_ms >= self.since.epoch_ms())
-    }
+/// Whether a file changed since then. Its time of change is the kernel's own and not the client's to choose.
+fn changed_since(path: &Path, since: WallClock) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    let changed_ms = metadata.ctime().saturating_mul(1_000).saturating_add(metadata.ctime_nsec() / 1_000_000);
+    u64::try_from(changed_ms).is_ok_and(|changed_ms| changed_ms >= since.epoch_ms())
 }
 
 fn worked(how: &str) -> String {
@@ -173,7 +178,6 @@ struct TooLarge;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_workspace::clock;
 
     fn purpose_of(line: &str) -> Purpose {
         let command: Vec<OsString> = line.split(' ').map(OsString::from).collect();
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(diagnosis.look(Duration::ZERO), None, "a hook may be on its way");
         assert!(diagnosis.look(late).unwrap().contains("here.jsonl"));
         let future = WallClock::from_epoch_ms(u64::MAX / 2);
-        let mut older = NoHookDiagnosis { since: future, ..note() };
+        let mut older = NoHookDiagnosis { transcripts_since: future, ..note() };
         assert_eq!((older.look(Duration::ZERO), older.look(late)), (None, None), "what was there before says nothing");
         let mut heard = NoHookDiagnosis { heard: Some(Arc::new(AtomicBool::new(true))), ..note() };
         assert!(heard.look(Duration::ZERO).unwrap().contains("its output"));
