@@ -17,6 +17,7 @@ mod frontend;
 mod real_call;
 mod saved_engines;
 mod tool_runner;
+mod waiting;
 mod watch;
 mod written;
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod allow;
+mod approvals;
 mod arm;
 mod completions;
 mod control;
@@ -50,6 +51,7 @@ pub(crate) enum Verb {
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
     Allow(allow::AllowArgs),
+    Approvals(approvals::ApprovalsArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
@@ -94,6 +96,7 @@ impl Verb {
             Self::Resume(args) => control::resume(&args),
             Self::Ack(args) => control::ack(&args),
             Self::Allow(args) => allow::run(&args),
+            Self::Approvals(args) => approvals::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
             Self::Log(args) => log::run(&args),

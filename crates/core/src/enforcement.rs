@@ -2,6 +2,7 @@
 
 use crate::effect::{HoldReason, StopReason};
 use crate::explain::{ExitClass, Explain};
+use crate::input::ActOrigin;
 use crate::label::Label;
 use crate::rules::Rule;
 use crate::text::Reason;
@@ -73,6 +74,7 @@ impl EnforcementError {
     pub fn fix(&self) -> Reason {
         match self {
             Self::PermissionDenied(error) => error.remedy.fix().into(),
+            Self::FloorHeld(error) if error.denied.is_some() => "find another way".into(),
             Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code).into(),
             Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
             Self::ReviewGating(error) => match error.problem {
@@ -200,7 +202,7 @@ impl Remedy {
 
 /// The command would destroy what cannot be restored; a person may let it pass once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("held [{rule}]; to allow it once, a person runs: tripwire allow --once {code}; {reason}")]
+#[error("{}", self.words())]
 pub struct FloorHeldError {
     /// The code that a person names.
     pub code: Label,
@@ -208,6 +210,33 @@ pub struct FloorHeldError {
     pub reason: Label,
     /// The rule about destructive commands that it breaks.
     pub rule: Label,
+    /// Who denied it, if a person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied: Option<Denial>,
+}
+
+/// A person's no to one held command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Denial {
+    /// Who, and why, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<ActOrigin>,
+}
+
+impl FloorHeldError {
+    fn words(&self) -> alloc::string::String {
+        let Self { code, reason, rule, denied } = self;
+        match denied {
+            None => {
+                alloc::format!("held [{rule}]; to allow it once, a person runs: tripwire allow --once {code}; {reason}")
+            }
+            Some(denial) => {
+                let by = denial.by.as_ref().map(|by| alloc::format!(" ({by})")).unwrap_or_default();
+                alloc::format!("denied by a person{by} [{rule}]; do not ask for it again, find another way; {reason}")
+            }
+        }
+    }
 }
 
 /// The tree of agents is as large as it may be.

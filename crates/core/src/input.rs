@@ -218,6 +218,8 @@ pub enum HumanAct {
     RaiseBudget(MicroUsd),
     /// Let the held command with this code pass once (FLOOR-1).
     AllowOnce(Label),
+    /// Refuse the held command with this code: the agent is told when it asks the next time (FLOOR-1).
+    Deny(Label),
     /// Speak again after a loop ended the agent's turn: the decision to go on. Clears a loop, and nothing else.
     Prompt,
     /// Let decisions bind, or only watch.
@@ -247,8 +249,7 @@ pub struct SignedAct {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActOrigin {
-    /// Why, in the person's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why, in the person's words. It is part of the state, whose form has no fields that are left out.
     pub reason: Option<Label>,
     /// The account that acted, or the file in which the act was found with its owner.
     pub who: Label,
@@ -289,6 +290,7 @@ impl HumanAct {
             | Self::SetDirtyBits(_)
             | Self::RaiseBudget(_)
             | Self::AllowOnce(_)
+            | Self::Deny(_)
             | Self::Prompt
             | Self::SetMode(_)
             | Self::MendGuard

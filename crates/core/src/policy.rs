@@ -4,6 +4,7 @@
 //! reference and the manifest. A policy is checked when it is loaded and its hash is in the session's first
 //! record; nothing can change it afterwards.
 
+mod answer_wait;
 mod by_profile;
 mod left_out;
 mod list;
@@ -12,6 +13,7 @@ mod own_prices;
 mod setting;
 mod settings;
 
+pub use answer_wait::{AnswerWait, Audience};
 pub use by_profile::ByProfile;
 pub use left_out::command_of;
 pub use list::{List, NarrowList};
@@ -21,8 +23,8 @@ pub use setting::{
     Choice, Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
 };
 pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify, Policy, Review,
-    Safety, Sandbox, Secrets, Tools,
+    Activity, Approvals, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify,
+    Policy, Review, Safety, Sandbox, Secrets, Tools,
 };
 
 use crate::explain::Explain;

@@ -28,6 +28,11 @@ impl<T, const N: usize> Ring<T, N> {
         self.0.iter().rev()
     }
 
+    /// The entries, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+
     /// The entry `back` places before the newest.
     pub(crate) fn back(&self, back: usize) -> Option<&T> {
         let index = self.0.len().checked_sub(back.saturating_add(1))?;

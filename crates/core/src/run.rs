@@ -32,7 +32,7 @@ use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, HoldReason};
 use crate::input::What;
 use crate::label::Label;
-use crate::policy::{OnToolError, Policy, Switch};
+use crate::policy::{AnswerWait, OnToolError, Policy, Switch};
 use crate::text::{Instruction, Objective, Reason, StepSummary};
 use crate::units::Count;
 use alloc::boxed::Box;
@@ -78,6 +78,7 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rules {
     model_check: Switch,
+    answer_wait: AnswerWait,
     on_tool_error: OnToolError,
     recite_every: Count,
     repairs_max: Count,
@@ -90,6 +91,7 @@ impl Run {
     pub fn new(setup: Setup, policy: &Policy) -> (Self, Vec<LoopEffect>) {
         let rules = Rules {
             model_check: policy.loops.model_check,
+            answer_wait: policy.approvals.wait,
             on_tool_error: policy.tools.on_tool_error,
             recite_every: policy.tools.recite_every,
             repairs_max: policy.tools.repair_max_attempts,
@@ -182,6 +184,7 @@ impl Run {
             Phase::Reviewing => Next::Review,
             Phase::Applying => self.proposal().map_or(Next::Review, Next::Apply),
             Phase::Waiting { ms, .. } => Next::Wait(*ms),
+            Phase::AwaitingAnswer { code, ms } => Next::AwaitAnswer { code: code.clone(), ms: *ms },
             Phase::Holding(reason) => Next::AwaitPerson(*reason),
             Phase::Done(ending) => Next::Finished(ending.clone()),
         }
@@ -235,6 +238,7 @@ impl Run {
             (RunRecord::NoReview(failure), Phase::Reviewing) => self.take_no_review(failure, views),
             (RunRecord::Applied(returned), Phase::Applying) => self.take_applied(returned, views),
             (RunRecord::Waited, Phase::Waiting { then, .. }) => self.phase = Phase::Taking(then.clone()),
+            (RunRecord::Waited, Phase::AwaitingAnswer { .. }) => self.phase = Phase::Taking(Asked::ToolRequest),
             (
                 RunRecord::Begun(_)
                 | RunRecord::Answered(_)

@@ -7,9 +7,9 @@ use crate::hold::{GuardRule, Hold, Segment};
 use crate::interpreter::{Walked, interpret};
 use crate::line::field::Field;
 use crate::line::state::State;
-use crate::reading::{CallReading, Reading};
+use crate::reading::{CallReading, CommandReading, Reading};
 use crate::steps::{Step, Watch};
-use crate::verdict::{Answer, Verdict};
+use crate::verdict::{Answer, Verdict, contents};
 use crate::world::{Budget, World};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -71,7 +71,8 @@ impl Judge {
             let hold = Hold::plain(GuardRule::TooComplex, "it reaches over more files than can be looked at");
             segments.push(Segment { command: String::new(), hold: Some(hold) });
         }
-        let verdict = Verdict { lost: world.swept(), ..Verdict::of(segments) };
+        let runs = commands.iter().map(CommandReading::text).collect::<Vec<_>>().join("\n");
+        let verdict = Verdict { lost: world.swept(), runs, named: named(&commands), ..Verdict::of(segments) };
         let verdict = match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {
                 Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
@@ -124,7 +125,7 @@ impl Judge {
     /// The fact of a call whose arguments cannot be read: what cannot be judged waits for a person.
     #[must_use]
     pub fn fact_of_unreadable(facts: &Facts, args: &str, why: &str) -> FloorFact {
-        let digest = Self::new(facts.clone()).digest(args);
+        let digest = Self::new(facts.clone()).digest(args, "");
         FloorFact {
             code: Label::cut(&code(&digest)),
             digest,
@@ -136,8 +137,8 @@ impl Judge {
 
     /// The fact of a call that a policy wants a person asked about.
     #[must_use]
-    pub fn fact_of_policy(facts: &Facts, call: &str, reason: &str) -> FloorFact {
-        let digest = Self::new(facts.clone()).digest(call);
+    pub fn fact_of_policy(facts: &Facts, call: &str, reading: &CallReading, reason: &str) -> FloorFact {
+        let digest = Self::new(facts.clone()).digest(call, &contents(&named(&reading.commands)));
         FloorFact {
             code: Label::cut(&code(&digest)),
             digest,
@@ -155,7 +156,7 @@ impl Judge {
             "it holds `{placeholder}`, which stands for a secret in tripwire's records and is not its value; take the value \
              from where it came"
         );
-        let fact = Self::fact_of_policy(facts, call, &reason);
+        let fact = Self::fact_of_policy(facts, call, &CallReading::default(), &reason);
         FloorFact { rule: Label::cut("placeholder"), weight: FloorWeight::Placeholder, ..fact }
     }
 
@@ -169,9 +170,9 @@ impl Judge {
     #[must_use]
     pub fn fact_of(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
         match verdict.verdict {
-            Answer::Pass => self.fact_of_lost(command, &verdict.lost),
+            Answer::Pass => self.fact_of_lost(command, verdict),
             Answer::Hold => {
-                let digest = self.digest(command);
+                let digest = self.digest(command, &verdict.bound());
                 let card = verdict.effect.as_ref().map(|effect| format!(" ({})", effect.line())).unwrap_or_default();
                 Some(FloorFact {
                     code: Label::cut(&code(&digest)),
@@ -185,9 +186,10 @@ impl Judge {
     }
 
     /// The fact of a line that loses a few files that git does not know: alone it passes, and it counts.
-    fn fact_of_lost(&self, command: &str, lost: &[PathBuf]) -> Option<FloorFact> {
+    fn fact_of_lost(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
         // Where the disk does not tell which files the session made itself, they are not counted over it.
         self.facts.began?;
+        let lost = &verdict.lost;
         let files = Count::new(u32::try_from(lost.len()).unwrap_or(u32::MAX));
         let first = lost.first()?;
         let shown = first.strip_prefix(&self.facts.workspace).unwrap_or(first).display();
@@ -195,7 +197,7 @@ impl Judge {
             "it deletes or empties `{shown}`, which git does not know and nothing can restore; with what this session lost \
              before, that makes three or more such files"
         );
-        let digest = self.digest(command);
+        let digest = self.digest(command, &verdict.bound());
         Some(FloorFact {
             code: Label::cut(&code(&digest)),
             digest,
@@ -205,10 +207,12 @@ impl Judge {
         })
     }
 
-    /// What an allowance is bound to: the exact text, the folder it starts in, the workspace.
-    fn digest(&self, command: &str) -> Digest {
+    /// What an allowance is bound to: the exact text, the folder it starts in, the workspace, and what the judge found that it
+    /// would run and hit. With another script behind it, or another target, it is another command.
+    fn digest(&self, command: &str, found: &str) -> Digest {
         let (workspace, cwd) = (self.facts.workspace.as_os_str(), self.facts.cwd.as_os_str());
-        let parts = [b"tripwire floor 1".as_slice(), workspace.as_bytes(), cwd.as_bytes(), command.as_bytes()];
+        let place = [workspace.as_bytes(), cwd.as_bytes()];
+        let parts = [b"tripwire floor 2".as_slice(), place[0], place[1], command.as_bytes(), found.as_bytes()];
         // No path and no command line holds a zero byte, so the parts cannot run into each other.
         Digest::of_parts(parts.into_iter().flat_map(|part| [part, b"\0".as_slice()]))
     }
@@ -230,6 +234,11 @@ impl Judge {
         set("BASH", Some("/bin/bash".to_owned()));
         state
     }
+}
+
+/// The files that commands name.
+fn named(commands: &[CommandReading]) -> Vec<PathBuf> {
+    commands.iter().flat_map(|command| command.paths.iter().cloned()).collect()
 }
 
 /// Of two facts the one that weighs more; what two lines of a call lose counts together.

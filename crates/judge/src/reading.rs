@@ -59,6 +59,11 @@ pub struct CommandReading {
 }
 
 impl CommandReading {
+    /// Its words as one text.
+    pub(crate) fn text(&self) -> String {
+        self.words.join(" ")
+    }
+
     /// Whether it is the command of these words, whatever follows them.
     #[must_use]
     pub fn starts_with(&self, words: &[&str]) -> bool {

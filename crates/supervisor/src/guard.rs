@@ -5,6 +5,7 @@
 
 mod model_calls;
 mod open_calls;
+mod patience;
 mod place;
 pub(crate) mod pulse;
 mod waiting;
@@ -13,21 +14,20 @@ use self::model_calls::ModelInput;
 use self::open_calls::OpenCalls;
 pub(crate) use self::place::GuardPlace;
 use self::pulse::{Orders, Pulse, TestRun};
-use self::waiting::{LONG_WAIT, LOOK_AGAIN, WITHHELD_MAX, Waited, throttle_words, waits};
+use self::waiting::{Waited, throttle_words, waits};
 use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, Presence};
 use crate::socket::Question;
 use crate::sources;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tripwire_clients::Homes;
 use tripwire_clients::hooks::TurnEnd;
-use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured};
+use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured, OnHeldCall};
 use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, ToolCall};
 use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_observe::{CleanCall, observe};
@@ -132,8 +132,10 @@ impl Guard {
             return Reply::default();
         }
         let mut attempt = Attempt::First;
+        let patience = self.patience();
+        let mut held = if patience.is_zero() { OnHeldCall::Refuses } else { OnHeldCall::Waits };
         loop {
-            let handled = match self.note_unseen_change(&call).and_then(|()| self.handle(&call, attempt)) {
+            let handled = match self.note_unseen_change(&call).and_then(|()| self.handle(&call, attempt, held)) {
                 Ok(handled) => handled,
                 Err(error) => {
                     let why = format!("{error}; {}", error.hint());
@@ -143,6 +145,10 @@ impl Guard {
             };
             attempt = Attempt::Again;
             let waited = match handled.retry_after {
+                None if let Some(code) = &handled.awaits => {
+                    held = OnHeldCall::RefusesAfter(patience);
+                    self.wait_for_answer(code, patience)
+                }
                 Some(wait) => self.wait(wait, &throttle_words(&handled)),
                 None if waits(&call.event, &handled.reply) => self.wait_for_a_person(),
                 None => Waited::NotNeeded,
@@ -182,6 +188,7 @@ impl Guard {
             clock: clock::now,
             changes: Measured::Given(None),
             figures: FigureUse::ContextOnly,
+            held: OnHeldCall::Refuses,
         };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
@@ -275,14 +282,14 @@ impl Guard {
         self.changes(|path| counts_as_code(flags, path))
     }
 
-    fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
+    fn handle(&self, call: &HookCall, attempt: Attempt, held: OnHeldCall) -> Result<Handled, DriverError> {
         let changes = Measured::Given(self.changes_of(call));
         self.with_engine(|driver| {
             self.take_model_calls(driver)?;
             let counts = self.gateway.as_ref().is_some_and(ModelGateway::counts);
             let figures = if counts { FigureUse::ContextOnly } else { FigureUse::Everything };
             let (workspace, homes) = (&self.workspace, &self.homes);
-            let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures };
+            let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held };
             let spent = driver.view().spent;
             let handled = handler.handle(call, driver, attempt)?;
             if let Some(gateway) = self.gateway.as_ref().filter(|_| driver.view().spent != spent) {
@@ -389,43 +396,6 @@ impl Guard {
         self.changed.notify_all();
     }
 
-    /// Waits for a time, unless the run ends. A person who sees a client stand still is told why.
-    fn wait(&self, at_most: Duration, why: &str) -> Waited {
-        if at_most >= LONG_WAIT {
-            self.notifier.say(&format!("tripwire: the next call waits {} s: {why}", at_most.as_secs()));
-        }
-        let until = Instant::now() + at_most;
-        let mut pulse = self.lock_pulse();
-        loop {
-            if pulse.is_over() {
-                return Waited::Over;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Waited::Cleared;
-            }
-            pulse =
-                self.changed.wait_timeout(pulse, left).map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
-        }
-    }
-
-    /// No answer ends a turn of this client: while the end of the run is decided, the hook gets none, so that the client
-    /// does not ask its model again before it is ended.
-    fn withhold(&self) {
-        let until = Instant::now() + WITHHELD_MAX;
-        let mut pulse = self.lock_pulse();
-        while !pulse.over && Instant::now() < until {
-            let ends = pulse.is_over() || pulse.held().is_some_and(|hold| !self.is_waited_for(hold));
-            if !ends {
-                return;
-            }
-            pulse = self
-                .changed
-                .wait_timeout(pulse, LOOK_AGAIN)
-                .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
-        }
-    }
-
     /// Writes the report of a run that ends here for a person to look at.
     pub(crate) fn report_blocker(&self, reason: &str) -> Result<(), DriverError> {
         self.with_engine(|driver| driver.report_blocker(reason, clock::now()))
@@ -439,41 +409,6 @@ impl Guard {
     /// Writes the briefing for a fresh worker.
     pub(crate) fn brief(&self) -> Result<(), DriverError> {
         self.with_engine(|driver| driver.brief(clock::now()))
-    }
-
-    /// Waits while something holds the session that a person is asked about; nothing to wait for otherwise.
-    fn wait_for_a_person(&self) -> Waited {
-        let mut waited = Waited::NotNeeded;
-        let mut pulse = self.lock_pulse();
-        loop {
-            if pulse.is_over() {
-                return Waited::Over;
-            }
-            if !pulse.held().is_some_and(|hold| self.is_waited_for(hold)) {
-                return waited;
-            }
-            waited = Waited::Cleared;
-            pulse = self
-                .changed
-                .wait_timeout(pulse, LOOK_AGAIN)
-                .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
-        }
-    }
-
-    /// Whether a hold keeps the run waiting instead of ending it.
-    pub(crate) fn is_waited_for(&self, hold: HoldReason) -> bool {
-        match hold {
-            HoldReason::Paused => true,
-            HoldReason::GuardFailure | HoldReason::Context => false,
-            HoldReason::Loop
-            | HoldReason::NoProgress
-            | HoldReason::IterationCap
-            | HoldReason::SoftSuspend
-            | HoldReason::Money
-            | HoldReason::UnreadBlocker
-            | HoldReason::UnreadCheckpoint
-            | HoldReason::Converged => self.presence == Presence::Terminal,
-        }
     }
 
     fn lock_pulse(&self) -> MutexGuard<'_, Pulse> {

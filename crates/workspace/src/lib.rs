@@ -11,6 +11,7 @@ pub mod hash;
 pub mod known;
 pub mod loop_lock;
 pub mod mode;
+pub mod open_consoles;
 mod own_outputs;
 pub mod policy_file;
 pub mod session;

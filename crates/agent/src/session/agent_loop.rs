@@ -35,11 +35,11 @@ use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::loop_lock::LoopLock;
 
 /// How often a waiting session looks at the control files.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// A wait that is long enough to be shown.
-const SHOWN_WAIT_MS: u64 = 2_000;
+pub(super) const SHOWN_WAIT_MS: u64 = 2_000;
 /// How long a session waits for a person before it looks at its own wall clock again.
-const TICK: Duration = Duration::from_secs(30);
+pub(super) const TICK: Duration = Duration::from_secs(30);
 
 /// How a session was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct SessionEnd {
 
 /// One session of our own loop, run by this process alone.
 pub struct Session<'a> {
-    driver: Driver,
+    pub(super) driver: Driver,
     pub(super) run: Run,
     layout: Layout,
     pub(super) root: PathBuf,
@@ -70,7 +70,7 @@ pub struct Session<'a> {
     /// The right to do what was just allowed.
     pub(super) permit: Option<Permit>,
     /// Why the gate lets the next call wait, if it does.
-    throttled: Option<String>,
+    pub(super) throttled: Option<String>,
     /// How long the last call took.
     took: Duration,
     pub(super) watch: Watch,
@@ -152,6 +152,7 @@ impl Session<'_> {
                 Next::Review => self.review()?,
                 Next::Apply(proposal) => self.apply(proposal)?,
                 Next::Wait(wait) => self.wait(wait)?,
+                Next::AwaitAnswer { code, ms } => self.await_answer(&code, ms)?,
                 Next::AwaitPerson(reason) => self.await_person(reason)?,
                 Next::Finished(ending) => return self.leave(ending),
             }
@@ -393,42 +394,8 @@ impl Session<'_> {
         self.learn(RunRecord::Returned(returned), took)
     }
 
-    fn must_stop(&self) -> bool {
+    pub(super) fn must_stop(&self) -> bool {
         self.frontend.is_interrupted() || self.watch.is_stop_ordered()
-    }
-
-    /// Waits, but not for a person who says stop, and not beyond the wall clock.
-    fn wait(&mut self, wait: RunMillis) -> Result<(), SessionError> {
-        let end = Instant::now() + Duration::from_millis(wait.get());
-        let end = self.wall_clock().map_or(end, |clock| clock.min(end));
-        let status = self.status("waits");
-        if wait.get() >= SHOWN_WAIT_MS {
-            let seconds = wait.get().div_ceil(1_000);
-            let why = self.throttled.as_deref().unwrap_or("the provider asked for it");
-            self.frontend.notice(&format!("waits {seconds} s: {why}"));
-        }
-        while Instant::now() < end && !self.must_stop() {
-            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-            self.frontend.beat(&status);
-        }
-        self.learn(RunRecord::Waited, Duration::ZERO)
-    }
-
-    /// Waits until a person did something, or until the wall clock has something to say.
-    fn await_person(&mut self, reason: HoldReason) -> Result<(), SessionError> {
-        let cause = self.driver.view().cause.map(|cause| format!("; {}", cause.words())).unwrap_or_default();
-        self.frontend.notice(&format!("{}{cause}", reason.explain()));
-        let before = self.watch.look();
-        let tick = Instant::now() + TICK;
-        let end = self.wall_clock().map_or(tick, |clock| clock.min(tick));
-        let mut status = self.status("waits for a person");
-        while Instant::now() < end && self.watch.look() == before && !self.frontend.is_interrupted() {
-            std::thread::sleep(LOOK);
-            status.left = self.left();
-            self.frontend.beat(&status);
-        }
-        let act = if self.frontend.is_interrupted() { interrupt() } else { What::Tick };
-        self.put(act)
     }
 
     /// Freezes the replay and says how it ended.
@@ -479,7 +446,7 @@ impl Session<'_> {
         self.deadline(self.driver.view().session_deadline)
     }
 
-    fn left(&self) -> Option<Duration> {
+    pub(super) fn left(&self) -> Option<Duration> {
         self.wall_clock().map(|clock| clock.saturating_duration_since(Instant::now()))
     }
 
@@ -495,6 +462,6 @@ impl Session<'_> {
 }
 
 /// The person at the terminal interrupted the loop.
-fn interrupt() -> What {
+pub(super) fn interrupt() -> What {
     What::Human(HumanAct::Stop.signed(&account::current(), "interrupt"))
 }

@@ -82,7 +82,7 @@ impl Facts<'_> {
         let inside = Surroundings { root: self.root, confinement: Confinement::Sandboxed };
         if let CommandRuling::Ask(why) = self.driver.ruling(who, &raw, &reading, inside) {
             let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
-            reading.ask(Judge::fact_of_policy(&facts, &format!("{} {}", call.tool, call.arguments), &why));
+            reading.ask(Judge::fact_of_policy(&facts, &format!("{} {}", call.tool, call.arguments), &reading, &why));
         }
         let (action, authority) = match meaning {
             Some(meaning) => {

@@ -136,6 +136,7 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::SetDirtyBits(_) => "sets dirty bits",
         HumanAct::RaiseBudget(_) => "raises the budget",
         HumanAct::AllowOnce(_) => "allows a held command once",
+        HumanAct::Deny(_) => "denies a held command",
         HumanAct::Prompt => "goes on after a loop",
         HumanAct::SetMode(_) => "changes what binds",
         HumanAct::MendGuard => "mends the guard",

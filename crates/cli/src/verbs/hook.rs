@@ -9,14 +9,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
-use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured};
+use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCall};
 use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
-use tripwire_core::policy::OnGuardFailure;
+use tripwire_core::policy::{Audience, OnGuardFailure};
 use tripwire_fs::bounded;
 use tripwire_sandbox::last_word::{self, LastWord};
+use tripwire_session::approvals;
 use tripwire_session::driver::{Driver, DriverError, ManifestReach, frozen_policy};
 use tripwire_session::foreign::Foreign;
 use tripwire_supervisor::socket::{
@@ -25,6 +26,7 @@ use tripwire_supervisor::socket::{
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::mode;
+use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
@@ -152,18 +154,23 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
-    let handler = HookHandler {
+    let mut handler = HookHandler {
         workspace,
         homes: &homes,
         clock: clock::now,
         changes: Measured::ByHooks,
         figures: FigureUse::Everything,
+        held: OnHeldCall::Refuses,
     };
     let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
     // Nothing confines the agent here: its calls can write the manifest.
     let mut driver = driver.with_reach(ManifestReach::Open);
     let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
+    let patience = answer_wait(&driver).min(time_limit().wait);
+    if !patience.is_zero() {
+        handler.held = OnHeldCall::Waits;
+    }
     loop {
         let handled = handler.handle(call, &mut driver, attempt)?;
         for taken in &handled.taken {
@@ -171,6 +178,10 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
+            None if let Some(code) = &handled.awaits => {
+                approvals::wait(&mut driver, code, patience)?;
+                handler.held = OnHeldCall::RefusesAfter(patience);
+            }
             None if hooks::waits_out_pause(call, &handled.reply) && is_paused(&driver) => {
                 if let Some(reply) = wait_out_pause(call, &mut driver, until, handled.reply)? {
                     return Ok(reply);
@@ -180,6 +191,13 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         }
         attempt = Attempt::Again;
     }
+}
+
+/// How long a held call waits for a person's answer: nobody sees a hook at work, so by default only while a console is open.
+fn answer_wait(driver: &Driver) -> Duration {
+    let is_open = crate::workspace::state_home().is_some_and(|state| OpenConsole::is_any(&state));
+    let seen = if is_open { Audience::Person } else { Audience::Nobody };
+    Duration::from_millis(driver.policy().approvals.wait.before(seen).get())
 }
 
 /// Waits while a person keeps the session paused, with nothing locked. Nothing to say means: it is over, ask again.

@@ -19,6 +19,7 @@ use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Mode;
+use tripwire_core::label::Label;
 use tripwire_session::driver::{Driver, views};
 use tripwire_session::ended::{self, Ended};
 use tripwire_session::supervised::{self, RunRecord, Supervisor};
@@ -213,8 +214,8 @@ impl<'a> Status<'a> {
         {
             self.waits.push(format!("{how}; `{command}`"));
         }
-        self.waits.extend(view.waiting.iter().map(|code| {
-            format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow {code}` lets it pass once")
+        self.waits.extend(open_codes(&view).map(|code| {
+            format!("a held command (`tripwire approvals` shows it): `tripwire allow {code}` lets it pass once")
         }));
         if let Some(cut) = driver.journal().cut() {
             let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
@@ -248,7 +249,7 @@ impl<'a> Status<'a> {
                 let cause = view.cause.as_ref().map(|cause| format!("; {}", cause.what)).unwrap_or_default();
                 self.waits.push(format!("{session}: {reason}{cause}; `tripwire status --session {session}`"));
             }
-            let codes = view.waiting.iter().filter(|_| !over);
+            let codes = open_codes(&view).filter(|_| !over);
             self.waits.extend(
                 codes.map(|code| format!("{session}: a held command; `tripwire allow {code}` lets it pass once")),
             );
@@ -461,3 +462,8 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_millis(100);
 const OTHERS_SHOWN: usize = 8;
 /// Earlier sessions that fit a line.
 const SESSIONS_SHOWN: usize = 2;
+
+/// The codes of held commands that nobody has answered.
+fn open_codes(view: &ChainView) -> impl Iterator<Item = &Label> {
+    view.waiting.iter().filter(|held| held.answer.is_none()).map(|held| &held.code)
+}

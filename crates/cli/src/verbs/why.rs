@@ -145,6 +145,7 @@ impl Answer<'_> {
             | HumanAct::RaiseBudget(_)
             | HumanAct::MendGuard
             | HumanAct::AllowOnce(_)
+            | HumanAct::Deny(_)
             | HumanAct::Prompt
             | HumanAct::Signed(_)
             | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),

@@ -181,7 +181,7 @@ fn allow_without_a_session_or_a_code_is_refused() {
     assert_eq!(code(&here.run(&["allow"], "")), 2);
     let none = here.run(&["allow", "--once", "K7Q2-9F"], "");
     assert_eq!(code(&none), 2);
-    assert!(text(&none.stderr).contains("no held command has the code `K7Q2-9F`"), "{none:?}");
+    assert!(text(&none.stderr).contains("nothing waits for an answer under `K7Q2-9F`"), "{none:?}");
 }
 
 #[test]

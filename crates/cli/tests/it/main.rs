@@ -9,6 +9,7 @@
 )]
 
 mod agent;
+mod approvals;
 mod authority;
 mod doctor;
 mod gateway;

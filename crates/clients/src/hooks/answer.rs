@@ -1,6 +1,7 @@
 //! From the engine's decisions to one plain answer, which each client's dialect then puts into its own words.
 
 use super::event::Event;
+use std::time::Duration;
 use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
 use tripwire_core::effect::{Effect, HoldReason, LoopOverride, Sameness};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
@@ -109,6 +110,16 @@ fn refuse(decision: &Decision) -> Answer {
     let reason =
         format!("tripwire: {}{} [{}]", decision.safety.reason, retry.unwrap_or_default(), decision.safety.rule.id());
     Answer::Refuse { reason, turn: turn_of(decision) }
+}
+
+/// The same for a held call that waited, and that nobody answered.
+pub(super) fn unanswered(answer: Answer, waited: Duration) -> Answer {
+    match answer {
+        Answer::Refuse { reason, turn } => {
+            Answer::Refuse { reason: format!("{reason}; nobody answered within {} s", waited.as_secs()), turn }
+        }
+        Answer::Pass | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_) => answer,
+    }
 }
 
 /// The same in a session that is held: whatever is refused there, the turn ends, because nothing else would pass either.

@@ -22,6 +22,7 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
 use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::What;
+use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
@@ -48,6 +49,19 @@ pub struct HookHandler<'a> {
     pub changes: Measured,
     /// What the figures of the client's own record are good for.
     pub figures: FigureUse,
+    /// What is done with a held call.
+    pub held: OnHeldCall,
+}
+
+/// What is done with a call that only a person's answer is missing for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnHeldCall {
+    /// The caller waits for the answer, then handles the event again.
+    Waits,
+    /// It is refused.
+    Refuses,
+    /// It is refused, after it waited so long and nobody answered.
+    RefusesAfter(Duration),
 }
 
 /// Who measures what a call changes on disk.
@@ -68,6 +82,9 @@ pub struct Handled {
     pub taken: Vec<StepOutcome>,
     /// The call is only throttled: after this time it may be asked for again, with [`Attempt::Again`].
     pub retry_after: Option<Duration>,
+    /// The code of a held call that waits for a person's answer: it is to be asked for again when that came, or when the time is
+    /// over. Only with [`OnHeldCall::Waits`].
+    pub awaits: Option<Label>,
 }
 
 /// Whether an event is dealt with for the first time.
@@ -88,7 +105,7 @@ impl HookHandler<'_> {
         let foreign = Foreign { client: call.client.name(), session: &call.session };
         let mut notes = foreign.notes(self.workspace.layout())?;
         let mut memory = HookMemory::read(notes.read());
-        let mut taken = Vec::new();
+        let (mut taken, mut awaits) = (Vec::new(), None);
         let answer = match &call.event {
             Event::SessionStarted(source) => {
                 match source {
@@ -111,13 +128,16 @@ impl HookHandler<'_> {
             | Event::AgentEnded
             | Event::Compacted
             | Event::SessionEnded
-            | Event::Other => {
-                self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?
-            }
+            | Event::Other => self.decide(
+                call,
+                driver,
+                attempt,
+                HookNotes { memory: &mut memory, taken: &mut taken, awaits: &mut awaits },
+            )?,
         };
         notes.write(driver.redactor()?.redact_json(&memory.text()).as_bytes())?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
-        Ok(Handled { reply: say(call, &answer), taken, retry_after })
+        Ok(Handled { reply: say(call, &answer), taken, retry_after, awaits })
     }
 
     /// Answers a hook whose steps are not this session's, such as that of a client that the agent started: the
@@ -176,26 +196,13 @@ impl HookHandler<'_> {
         attempt: Attempt,
         notes: HookNotes<'_>,
     ) -> Result<Answer, DriverError> {
-        let HookNotes { memory, taken } = notes;
+        let HookNotes { memory, taken, awaits } = notes;
         let known = self.known(call, driver)?;
         let context = known.context(call, self.workspace.root());
         let mut before = Vec::new();
         let mut newcomers = 0;
         let ids = call.client.adapter().hooks.call_ids;
-        match &call.event {
-            Event::Asked(tool) => memory.calls.asked(ids, tool),
-            Event::Done(tool, _) => memory.calls.settle(ids, tool),
-            Event::Prompt
-            | Event::ModelAsked { .. }
-            | Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Claimed(_)
-            | Event::AgentStarted
-            | Event::AgentEnded
-            | Event::Compacting
-            | Event::Compacted
-            | Event::Other => {}
-        }
+        note_call(call, memory);
         if attempt == Attempt::First {
             inputs::note_starter(call, memory);
             before.extend(inputs::newcomer(call, memory));
@@ -218,6 +225,15 @@ impl HookHandler<'_> {
             memory.let_in(&agent.id);
         }
         let answer = answer_to(call, &decisions, memory);
+        let open = decisions.last().and_then(|decision| open_question(decision));
+        let answer = match (open, self.held) {
+            (Some(code), OnHeldCall::Waits) => {
+                *awaits = Some(code);
+                return Ok(answer);
+            }
+            (Some(_), OnHeldCall::RefusesAfter(waited)) => answer::unanswered(answer, waited),
+            (Some(_), OnHeldCall::Refuses) | (None, _) => answer,
+        };
         let refused = hammered(&context, &decisions, memory);
         if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
             memory.calls.settle(ids, tool);
@@ -370,6 +386,7 @@ impl KnownFacts {
 struct HookNotes<'a> {
     memory: &'a mut HookMemory,
     taken: &'a mut Vec<StepOutcome>,
+    awaits: &'a mut Option<Label>,
 }
 
 /// What holds or ended the session, in words; nothing where it may go on.
@@ -377,6 +394,25 @@ fn held_words(driver: &Driver) -> Option<String> {
     let view = driver.view();
     let ended = view.stopped.map(|reason| reason.explain());
     ended.or_else(|| view.binding_hold().map(|hold| hold.explain())).map(str::to_owned)
+}
+
+/// Remembers which calls are open.
+fn note_call(call: &HookCall, memory: &mut HookMemory) {
+    let ids = call.client.adapter().hooks.call_ids;
+    match &call.event {
+        Event::Asked(tool) => memory.calls.asked(ids, tool),
+        Event::Done(tool, _) => memory.calls.settle(ids, tool),
+        Event::Prompt
+        | Event::ModelAsked { .. }
+        | Event::SessionStarted(_)
+        | Event::SessionEnded
+        | Event::Claimed(_)
+        | Event::AgentStarted
+        | Event::AgentEnded
+        | Event::Compacting
+        | Event::Compacted
+        | Event::Other => {}
+    }
 }
 
 /// The answer to an event. What this client cannot be told at it is kept and said with the next result.
@@ -388,6 +424,16 @@ fn answer_to(call: &HookCall, decisions: &[&Decision], memory: &mut HookMemory) 
         memory.remarks.push(text.clone());
     }
     answer
+}
+
+/// The code of a call that is held and that nobody has answered.
+fn open_question(decision: &Decision) -> Option<Label> {
+    match &decision.safety.error {
+        Some(EnforcementError::FloorHeld(held)) if !decision.safety.allowed && held.denied.is_none() => {
+            Some(held.code.clone())
+        }
+        _ => None,
+    }
 }
 
 /// The event of a call that was refused for what it is, and not for when it came.

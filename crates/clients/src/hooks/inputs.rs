@@ -50,7 +50,7 @@ impl CallContext<'_> {
         let at = Surroundings { root: self.root, confinement: Confinement::Open };
         let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
         if let CommandRuling::Ask(why) = driver.ruling(who, &self.raw(tool), &reading, at) {
-            reading.ask(Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &why));
+            reading.ask(Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, &why));
         }
         match readable {
             Ok(input) => {

@@ -11,7 +11,7 @@ pub(crate) mod consequence;
 pub(crate) mod context;
 pub(crate) mod cooldown;
 pub mod dirty_bits;
-pub(crate) mod floor;
+pub mod floor;
 pub(crate) mod health;
 pub(crate) mod identity;
 pub(crate) mod incidents;

@@ -167,7 +167,7 @@ impl Chain {
             let rule = fact.weight.rule();
             let binds = rule == Rule::Floor || gate.is_armed();
             let told = gate.floor.waits(fact);
-            match gate.floor.check(fact, turn.place.at) {
+            match gate.floor.check(fact, turn.place) {
                 Ok(Some(by)) => {
                     let text = format!("a person allowed `{}` once ({by}): {}", fact.code, fact.reason);
                     turn.note(FindingKind::ManualOverride, rule, &text);

@@ -60,7 +60,8 @@ impl Chain {
                 self.go_on_after_loop(turn.place.at);
                 "a person spoke again after a loop: the session goes on"
             }
-            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at, by.as_ref()).words(),
+            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place, by.as_ref()).words(),
+            HumanAct::Deny(code) => gate.floor.deny(code, turn.place, by.as_ref()).words(),
             HumanAct::SetMode(mode) => {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"

@@ -3,6 +3,7 @@
 use super::Chain;
 use super::gate::cause::Cause;
 use super::gate::dirty_bits::Verification;
+use super::gate::floor::HeldCommand;
 use crate::decision::{ActivityMode, Intensity};
 use crate::effect::{HoldReason, StopReason};
 use crate::input::{ActOrigin, DirtyBitsEdit, Mode};
@@ -61,9 +62,9 @@ pub struct ChainView {
     /// Test files that changed in this session, the first few: what passed may not be what was to be proved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests_changed: Vec<Label>,
-    /// Codes of held commands that a person may allow once, newest first.
+    /// Held commands that a person may allow or deny, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waiting: Vec<Label>,
+    pub waiting: Vec<HeldCommand>,
     /// What is proved about the work.
     pub verdict: Verification,
     /// Who skipped the check, where the verdict is `WAIVED` and that is known.

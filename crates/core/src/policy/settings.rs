@@ -1,5 +1,6 @@
 //! Every setting, defined once: section, type, default, meaning, source.
 
+use super::answer_wait::AnswerWait;
 use super::by_profile::ByProfile;
 use super::list::{List, NarrowList};
 use super::own_prices::OwnPrices;
@@ -287,6 +288,12 @@ settings! {
         /// Prices of models over the built-in list, in dollars per million tokens: `model=INPUT/OUTPUT`, or `model=INPUT/CACHE
         /// READ/CACHE WRITE/LONG CACHE WRITE/OUTPUT`, with commas between models.
         prices: OwnPrices = OwnPrices::none(), "SPEC §3 GATE-8";
+    }
+    /// Held calls that wait for a person.
+    Approvals approvals {
+        /// How long a held call waits for an answer before it is refused; `auto`: 10 minutes on a terminal or while a console is
+        /// open, else 0.
+        wait: AnswerWait = AnswerWait::Auto, "SPEC §14";
     }
     /// Who is notified.
     Notify notify {

@@ -6,15 +6,17 @@ use super::ending::Ending;
 use super::line::{Line, ResultLine};
 use super::phase::{Asked, Execution, ModelTurn, Phase};
 use super::reading::{DecisionReading, GateAnswer};
-use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind, Returned};
+use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind, OnHold, Returned};
 use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
+use crate::enforcement::EnforcementError;
 use crate::input::What;
-use crate::policy::OnToolError;
+use crate::policy::{Audience, OnToolError};
 use crate::text::{CallId, Instruction, Reason, ToolOutput};
-use crate::units::Count;
+use crate::units::{Count, RunMillis};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 impl Run {
@@ -86,15 +88,42 @@ impl Run {
         match reading.permission() {
             GateAnswer::Allowed => self.phase = Phase::Executing(Execution::Permitted),
             GateAnswer::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ToolRequest },
+            GateAnswer::Denied if self.awaits_answer(reading) => {}
             GateAnswer::Denied => {
                 self.note_refusal(reading, views);
-                self.take_refusal(format!("refused: {}", reading.reason()).into(), views);
+                self.take_refusal(format!("refused: {}{}", reading.reason(), self.unanswered(reading)).into(), views);
             }
             GateAnswer::Over(_) | GateAnswer::Held(_) => {
                 self.note_refusal(reading, views);
                 self.answer_call(&refused(format!("not run: {}", reading.reason()).into()), views);
                 self.end_step(views);
             }
+        }
+    }
+
+    /// A call that only a person's answer is missing for waits for it, once.
+    fn awaits_answer(&mut self, reading: &DecisionReading<'_>) -> bool {
+        let Some(EnforcementError::FloorHeld(held)) = &reading.decision.safety.error else { return false };
+        let seen = match self.setup.patience {
+            OnHold::Wait => Audience::Person,
+            OnHold::Leave => Audience::Nobody,
+        };
+        let ms = self.rules.answer_wait.before(seen);
+        if held.denied.is_some() || ms == RunMillis::ZERO || self.turn.awaited.is_some() {
+            return false;
+        }
+        self.turn.awaited = Some(ms);
+        self.phase = Phase::AwaitingAnswer { code: held.code.clone(), ms };
+        true
+    }
+
+    /// What is said of a call that waited and that nobody answered.
+    fn unanswered(&self, reading: &DecisionReading<'_>) -> String {
+        match (&reading.decision.safety.error, self.turn.awaited) {
+            (Some(EnforcementError::FloorHeld(held)), Some(ms)) if held.denied.is_none() => {
+                format!("; nobody answered within {} s", ms.get() / 1_000)
+            }
+            _ => String::new(),
         }
     }
 
@@ -176,6 +205,7 @@ impl Run {
             return self.finish(Ending::ToolFailed { said }, views);
         }
         self.turn.at = self.turn.at.saturating_add(1);
+        self.turn.awaited = None;
         if failed || self.call().is_none() { self.end_step(views) } else { self.phase = Phase::Checking }
     }
 

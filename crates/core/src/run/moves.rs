@@ -7,6 +7,7 @@ use super::record::{Answer, Call, Returned, Reviewed, RunRecord, Spent, Spoken};
 use crate::decision::Decision;
 use crate::effect::{Deadlock, HoldReason};
 use crate::input::What;
+use crate::label::Label;
 use crate::record::chain::Digest;
 use crate::text::{Instruction, Objective, StepSummary, ToolOutput};
 use crate::units::{Count, RunMillis};
@@ -108,6 +109,13 @@ pub enum Next {
     Apply(Digest),
     /// Wait.
     Wait(RunMillis),
+    /// Wait for a person's answer about the held call at hand, so long at most.
+    AwaitAnswer {
+        /// The code of the held call.
+        code: Label,
+        /// The longest that it waits.
+        ms: RunMillis,
+    },
     /// Wait for a person.
     AwaitPerson(HoldReason),
     /// Nothing: it is over.

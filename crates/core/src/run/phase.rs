@@ -25,7 +25,15 @@ pub(super) enum Phase {
     Advising(Deadlock),
     Reviewing,
     Applying,
-    Waiting { ms: RunMillis, then: Asked },
+    Waiting {
+        ms: RunMillis,
+        then: Asked,
+    },
+    /// The call at hand is held, and a person is asked about it.
+    AwaitingAnswer {
+        code: Label,
+        ms: RunMillis,
+    },
     Holding(HoldReason),
     Done(Ending),
 }
@@ -86,6 +94,9 @@ pub(super) struct ModelTurn {
     /// Whether the call at hand was carried out, and not only refused.
     #[serde(default)]
     pub(super) ran: bool,
+    /// How long the call at hand has waited for a person's answer, if it has.
+    #[serde(default)]
+    pub(super) awaited: Option<RunMillis>,
     /// What the model will see.
     pub(super) answers: Vec<CallAnswer>,
     /// What a question beside the model's answers used, while the chain takes it in.

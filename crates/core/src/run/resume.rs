@@ -23,6 +23,7 @@ impl Run {
             | Phase::Reviewing
             | Phase::Applying
             | Phase::Waiting { .. }
+            | Phase::AwaitingAnswer { .. }
             | Phase::Holding(_) => true,
         }
     }
@@ -43,7 +44,9 @@ impl Run {
         match self.phase.clone() {
             Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
             // A permit dies with the process that held it.
-            Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
+            Phase::Executing(Execution::Permitted) | Phase::AwaitingAnswer { .. } => {
+                self.phase = Phase::Taking(Asked::ToolRequest);
+            }
             Phase::Asking => self.ask_again(views),
             Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
             Phase::Done(_) if self.can_go_on() => {

@@ -1,7 +1,6 @@
 //! What an answer waits for, and for how long.
 
 use super::pulse;
-use std::time::Duration;
 use tripwire_clients::hooks::handler::Handled;
 use tripwire_clients::hooks::{Event, Reply};
 
@@ -15,13 +14,6 @@ pub(super) enum Waited {
     /// The run ends.
     Over,
 }
-
-/// A wait that is worth a word to the person.
-pub(super) const LONG_WAIT: Duration = Duration::from_secs(5);
-/// The longest that an answer is withheld: by then the client is ended.
-pub(super) const WITHHELD_MAX: Duration = Duration::from_secs(30);
-/// How often a waiting thread looks by itself.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Whether an answer may wait for a person: a refusal of what asks for leave to go on, and one that would end the turn.
 pub(super) fn waits(event: &Event, reply: &Reply) -> bool {

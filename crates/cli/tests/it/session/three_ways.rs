@@ -81,6 +81,12 @@ const VERBS: &[Verb] = &[
         (&["ack", "--session", "auto-2020-01-01-000000"], &[2]),
         (&["ack", "nothing"], &[2]),
     ),
+    Verb(
+        "approvals",
+        (&["approvals", "--json"], &[0]),
+        (&["approvals", "approve", "K7Q2-9F"], &[2, 11]),
+        (&["approvals", "deny"], &[2]),
+    ),
     Verb("allow", (&["allow", "--help"], &[0]), (&["allow", "K7Q2-9F"], &[2, 5, 11]), (&["allow"], &[2])),
     Verb(
         "arm",

@@ -84,8 +84,9 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                may go, three are held, together, one by one, or over a session. \
                The line is judged as parsed and against the real workspace, so the same command may pass in one state \
                and be held in another. It binds in observe mode too, and is no evidence of a loop.",
-        threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours.",
-        settings: &[],
+        threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours; \
+                    `tripwire approvals deny CODE` refuses it. The call waits for the answer where `approvals.wait` says so.",
+        settings: &["approvals.wait"],
         source: "SPEC §12; the users' third and sixth needs.",
         fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`.",
         quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`.",

@@ -1,6 +1,7 @@
 //! The floor of irreversible commands: it binds in every mode, is no evidence of a loop, and yields to a person once.
 
 use super::fixture::{ChainFixture, action, kinds, request};
+use tripwire_core::chain::Chain;
 use tripwire_core::decision::FindingKind;
 use tripwire_core::effect::Effect;
 use tripwire_core::enforcement::EnforcementError;
@@ -42,7 +43,8 @@ fn floor_1_a_held_command_names_its_rule_and_the_way_out() {
     assert!(held.decision.effects.iter().all(told), "only the call is held, not the session");
     assert_eq!(held.decision.effects.len(), 1, "a person is told");
     assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
-    assert_eq!(fixture.chain.view().waiting, [Label::cut("K7Q2-9F")]);
+    let waiting = fixture.chain.view().waiting;
+    assert_eq!(waiting.iter().map(|held| held.code.as_str()).collect::<Vec<_>>(), ["K7Q2-9F"]);
 }
 
 #[test]
@@ -85,6 +87,37 @@ fn floor_1_an_allowance_without_a_held_command_or_after_a_day_is_nothing() {
     fixture.human(allow());
     fixture.wait(ALLOWANCE_MS);
     assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+}
+
+#[test]
+fn floor_1_a_person_denies_one_command_and_the_agent_hears_it_once() {
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+    fixture.human(HumanAct::Deny(Label::cut("K7Q2-9F")).signed("ada", "keep it"));
+    let late = fixture.human(allow());
+    let late = late.findings.iter().any(|finding| finding.reason.contains("the first answer counts"));
+    assert!(late, "a second answer changes nothing");
+    let said = fixture.step(ask("rm -rf ~")).decision.safety.reason.to_string();
+    assert!(said.contains("denied by a person (by ada: keep it)") && !said.contains("tripwire allow"), "{said}");
+    let said = fixture.step(ask("rm -rf ~")).decision.safety.reason.to_string();
+    assert!(said.contains("tripwire allow --once"), "it is a new question: {said}");
+}
+
+#[test]
+fn chain_3_held_commands_and_their_answers_survive_a_snapshot_with_and_without_a_reason() {
+    for reason in ["", "keep it"] {
+        let mut fixture = ChainFixture::balanced();
+        assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+        fixture.human(allow().signed("ada", reason));
+        let other = Request {
+            floor: Some(FloorFact { code: Label::cut("AAAA-AA"), ..fact("rm -rf /") }),
+            ..request(action("Bash(rm)", "x"))
+        };
+        assert!(fixture.step(What::Request(other)).permit.is_none());
+        fixture.human(HumanAct::Deny(Label::cut("AAAA-AA")).signed("ada", reason));
+        let snapshot = fixture.chain.snapshot().unwrap();
+        assert_eq!(Chain::restore(&snapshot), Ok(fixture.chain));
+    }
 }
 
 #[test]

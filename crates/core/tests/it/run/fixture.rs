@@ -236,6 +236,11 @@ impl RunFixture {
                 self.now += ms.get();
                 self.learn(RunRecord::Waited);
             }
+            Next::AwaitAnswer { ms, .. } => {
+                self.waited.push(ms.get());
+                self.now += ms.get();
+                self.learn(RunRecord::Waited);
+            }
             Next::AwaitPerson(reason) => panic!("waits for a person: {reason:?}"),
             Next::Finished(ending) => return Some(ending.clone()),
         }

@@ -1,0 +1,207 @@
+//! `tripwire approvals`: what waits for a person's answer, and the answers.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::limits;
+use crate::moment;
+use crate::notify;
+use crate::person::{self, Reason};
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Where};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tripwire_core::chain::gate::floor::ApprovalVerdict;
+use tripwire_core::units::MicroUsd;
+use tripwire_session::approvals::{Answer, Answered, Approval, ApprovalKind, ApprovalQueue};
+use tripwire_session::driver::Driver;
+use tripwire_session::review::Gate;
+use tripwire_workspace::known::KnownWorkspaces;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Workspace, account, clock};
+
+/// Show what waits for your answer, and answer it.
+///
+/// Held commands, proposed changes and spent budgets are one queue. The first answer counts; it is bound to exactly the command,
+/// the folder and the session that asked, and is void if the command, its script or what it would hit changes meanwhile. Where
+/// `approvals.wait` lets the call wait, the agent goes on with the same call; elsewhere it has to ask again.
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    act: Option<ApprovalsAct>,
+    #[command(flatten)]
+    list: ApprovalsListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApprovalsAct {
+    /// List what waits; the same without a word.
+    List(ApprovalsListArgs),
+    /// Let it happen, once.
+    Approve(ApprovalsApproveArgs),
+    /// Refuse it; the agent is told.
+    Deny(ApprovalsDenyArgs),
+}
+
+#[derive(Debug, Args)]
+struct ApprovalsListArgs {
+    /// Look into all workspaces of this machine.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct ApprovalsApproveArgs {
+    /// What is approved: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
+    id: String,
+    /// Raise a spent budget by so much, such as `5usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    raise: Option<u64>,
+    #[command(flatten)]
+    reason: Reason,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct ApprovalsDenyArgs {
+    /// What is denied: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
+    id: String,
+    #[command(flatten)]
+    reason: Reason,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &ApprovalsArgs) -> Result<Exit, Problem> {
+    match &args.act {
+        None => list(&args.list),
+        Some(ApprovalsAct::List(args)) => list(args),
+        Some(ApprovalsAct::Approve(args)) => {
+            person::only("approvals approve", &args.place)?;
+            let raise = args.raise.map(MicroUsd::new);
+            let answer = own(ApprovalVerdict::Allowed, &args.reason, raise);
+            say(&take(&args.place, &args.id, &answer, None)?, ApprovalVerdict::Allowed, args.form)
+        }
+        Some(ApprovalsAct::Deny(args)) => {
+            person::only("approvals deny", &args.place)?;
+            let answer = own(ApprovalVerdict::Denied, &args.reason, None);
+            say(&take(&args.place, &args.id, &answer, None)?, ApprovalVerdict::Denied, args.form)
+        }
+    }
+}
+
+/// The answer of the person who runs the command.
+pub(crate) fn own(says: ApprovalVerdict, reason: &Reason, raise: Option<MicroUsd>) -> Answer {
+    Answer { says, who: account::current(), reason: reason.reason.clone(), raise }
+}
+
+/// Takes an answer, and tells people what came of it.
+pub(crate) fn take(place: &Where, id: &str, answer: &Answer, within: Option<&SessionId>) -> Result<Answered, Problem> {
+    let workspace = place.look()?;
+    let answered = queue(&workspace).answer(id, answer, within)?;
+    if let Some(taken) = &answered.taken
+        && let Ok(driver) = Driver::resume(workspace.layout(), &answered.session)
+    {
+        notify::notify(&driver, taken);
+    }
+    Ok(answered)
+}
+
+fn queue(workspace: &Workspace) -> ApprovalQueue<'_> {
+    let gate = Gate::of(workspace, &workspace::places());
+    ApprovalQueue::new(workspace, gate, workspace::signing(workspace))
+}
+
+fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
+    let workspaces = if args.all { every_workspace() } else { vec![args.place.look()?] };
+    let mut out = Out::lock();
+    let mut count = 0_usize;
+    for workspace in &workspaces {
+        let open = queue(workspace).open()?;
+        count = count.saturating_add(open.len());
+        for approval in &open {
+            if args.form.json {
+                out.line(&as_json(approval, workspace).to_string())?;
+                continue;
+            }
+            if args.all {
+                out.prose(&format!("{}:", workspace.root().display()))?;
+            }
+            for line in in_words(approval) {
+                out.prose(&line)?;
+            }
+        }
+    }
+    if count == 0 && !args.form.json {
+        print::say("nothing waits for an answer");
+    }
+    out.flush()?;
+    Ok(if count == 0 { Exit::Done } else { Exit::Held })
+}
+
+/// Every workspace that is known on this machine; one that cannot be opened has no queue.
+fn every_workspace() -> Vec<Workspace> {
+    let Some(state) = workspace::state_home() else { return Vec::new() };
+    let known = KnownWorkspaces::of_person(&state).list();
+    known.iter().filter_map(|root| Workspace::open(root, &workspace::places()).ok()).collect()
+}
+
+fn in_words(approval: &Approval) -> Vec<String> {
+    let Approval { id, kind, session, since, what, rule } = approval;
+    let now = clock::now().epoch_ms();
+    let since = since.map(|since| format!(", since {}", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
+    let session = session.as_ref().map(|session| format!(", {session}")).unwrap_or_default();
+    let raise = if *kind == ApprovalKind::Budget { " --raise 5usd" } else { "" };
+    vec![
+        format!("{id}  {} [{rule}]{session}{}", kind.name(), since.unwrap_or_default()),
+        format!("  {what}"),
+        format!("  tripwire approvals approve {id}{raise}   |   tripwire approvals deny {id}"),
+    ]
+}
+
+fn as_json(approval: &Approval, workspace: &Workspace) -> Value {
+    let Approval { id, kind, session, since, what, rule } = approval;
+    json!({
+        "id": id,
+        "kind": kind.name(),
+        "session": session.as_ref().map(ToString::to_string),
+        "since": since.map(|since| since.to_string()),
+        "what": what,
+        "rule": rule,
+        "workspace": workspace.root(),
+    })
+}
+
+fn say(answered: &Answered, says: ApprovalVerdict, form: Form) -> Result<Exit, Problem> {
+    let Answered { approval: Approval { id, kind, what, .. }, session, .. } = answered;
+    let verdict = match says {
+        ApprovalVerdict::Allowed => "approved",
+        ApprovalVerdict::Denied => "denied",
+    };
+    let mut out = Out::lock();
+    if form.json {
+        let said =
+            json!({"id": id, "kind": kind.name(), "verdict": verdict, "session": session.to_string(), "what": what});
+        out.line(&said.to_string())?;
+    } else {
+        let next = match (says, kind) {
+            (ApprovalVerdict::Allowed, ApprovalKind::Command) => "; it may pass once within 24 hours",
+            (ApprovalVerdict::Allowed, ApprovalKind::Review) => "; apply it with `tripwire review apply`",
+            (ApprovalVerdict::Denied, ApprovalKind::Command) => "; the agent is told when it asks",
+            (_, ApprovalKind::Budget) | (ApprovalVerdict::Denied, ApprovalKind::Review) => "",
+        };
+        out.prose(&format!("{verdict} `{id}`: {what}{next}"))?;
+        out.prose(&format!("journaled in {session}"))?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,210 @@
+//! Held calls that wait for a person's answer: `tripwire approvals`, at every door.
+
+use crate::agent::fixture::{AgentFixture, finish as finish_agent, shell as agent_shell};
+use crate::hooks::fixture::{HookFixture, fixture, shell};
+use crate::run::fixture::{RunFixture, finish, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Child, Command, Output};
+use tripwire_testing::write_program;
+
+/// A workspace with work that git does not know, in which a held call waits so long.
+fn waiting_for(wait: &str) -> HookFixture {
+    let fixture = fixture("claude");
+    fs::write(fixture.geometry("MANIFEST.yaml"), format!("approvals:\n  wait: {wait}\n")).unwrap();
+    fs::create_dir(fixture.root().join("data")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(fixture.root().join("data").join(name), "work\n").unwrap();
+    }
+    fixture
+}
+
+/// Starts a hook for a shell call and does not wait for its answer.
+fn ask(fixture: &HookFixture, command: &str) -> Child {
+    let mut child = fixture.command(&["hook", "claude"]).spawn().unwrap();
+    let input = fixture.input("PreToolUse", &shell(command)).to_string();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+}
+
+fn answer_of(child: Child) -> String {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn output(mut command: Command) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+/// What waits, as JSON.
+fn open(list: impl Fn() -> Command) -> Vec<Value> {
+    let (_, text) = output(list());
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn code_of(list: impl Fn() -> Command) -> String {
+    let mut found = Vec::new();
+    wait_until("a held call", || {
+        found = open(&list);
+        !found.is_empty()
+    });
+    found[0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn floor_1_an_approved_call_that_waited_at_a_hook_passes_and_the_queue_is_empty_again() {
+    let fixture = waiting_for("60s");
+    let list = || fixture.command(&["approvals", "--json"]);
+    assert_eq!(output(fixture.command(&["approvals"])), (Some(0), "nothing waits for an answer\n".to_owned()));
+    let asked = ask(&fixture, "rm -rf data");
+    let code = code_of(list);
+    let (exit, shown) = output(fixture.command(&["approvals"]));
+    assert_eq!(exit, Some(5), "{shown}");
+    assert!(shown.contains(&format!("tripwire approvals approve {code}")) && shown.contains("data"), "{shown}");
+    let (exit, said) = output(fixture.command(&["approvals", "approve", &code, "--reason", "old data"]));
+    assert!(exit == Some(0) && said.contains("approved"), "{said}");
+    assert_eq!(answer_of(asked), "", "the same call goes on");
+    assert_eq!(output(fixture.command(&["approvals"])).0, Some(0));
+    let (_, log) = output(fixture.command(&["log"]));
+    assert!(log.contains("old data"), "who and why are journaled: {log}");
+    assert_eq!(output(fixture.command(&["verify"])).0, Some(0));
+    assert_eq!(output(fixture.command(&["replay"])).0, Some(0));
+}
+
+#[test]
+fn floor_1_a_denied_call_is_refused_with_the_persons_reason_and_a_second_answer_is_told_so() {
+    let fixture = waiting_for("60s");
+    let asked = ask(&fixture, "rm -rf data");
+    let code = code_of(|| fixture.command(&["approvals", "list", "--json"]));
+    let (exit, said) = output(fixture.command(&["approvals", "deny", &code, "--reason", "we need it"]));
+    assert!(exit == Some(0) && said.contains("denied"), "{said}");
+    let refused = answer_of(asked);
+    assert!(refused.contains("\"deny\"") && refused.contains("we need it"), "{refused}");
+    let (exit, said) = output(fixture.command(&["approvals", "approve", &code]));
+    assert!(exit == Some(2) && said.contains("nothing waits"), "{said}");
+}
+
+#[test]
+fn floor_1_the_first_answer_counts_and_the_second_is_refused() {
+    let fixture = waiting_for("0");
+    assert!(answer_of(ask(&fixture, "rm -rf data")).contains("\"deny\""), "it does not wait");
+    let code = code_of(|| fixture.command(&["approvals", "--json"]));
+    assert_eq!(output(fixture.command(&["approvals", "approve", &code])).0, Some(0));
+    for second in ["deny", "approve"] {
+        let (exit, said) = output(fixture.command(&["approvals", second, &code]));
+        assert!(exit == Some(11) && said.contains("answered before: approved by"), "{exit:?} {said}");
+    }
+    assert_eq!(answer_of(ask(&fixture, "rm -rf data")), "", "what was approved passes when it is asked for again");
+}
+
+#[test]
+fn floor_1_without_an_answer_the_time_is_a_no_and_the_agent_is_told() {
+    let fixture = waiting_for("1s");
+    let refused = answer_of(ask(&fixture, "rm -rf data"));
+    assert!(refused.contains("\"deny\"") && refused.contains("nobody answered within 1 s"), "{refused}");
+    let fixture = waiting_for("auto");
+    let refused = answer_of(ask(&fixture, "rm -rf data"));
+    assert!(refused.contains("\"deny\"") && !refused.contains("nobody answered"), "nobody can see it: {refused}");
+}
+
+#[test]
+fn floor_1_an_approval_is_void_if_the_script_or_the_target_changed_meanwhile() {
+    let fixture = waiting_for("60s");
+    let policies = format!(
+        "{}\n@ask(\"production is changed\") forbid (principal, action == Action::\"can_execute_tasks\", resource)\n\
+         when {{ context.arguments.contains(\"deploy.sh\") }};\n",
+        tripwire_authority::DEFAULT_POLICIES
+    );
+    fs::write(fixture.geometry("policy.cedar"), policies).unwrap();
+    let script = fixture.root().join("deploy.sh");
+    write_program(&script, "echo deploy\n").unwrap();
+    let asked = ask(&fixture, "sh deploy.sh");
+    let list = || fixture.command(&["approvals", "--json"]);
+    let code = code_of(list);
+    write_program(&script, "echo deploy something else\n").unwrap();
+    assert_eq!(output(fixture.command(&["approvals", "approve", &code])).0, Some(0));
+    let refused = answer_of(asked);
+    assert!(refused.contains("\"deny\"") && !refused.contains(&code), "another script is another command: {refused}");
+    let asked = ask(&fixture, "rm -rf data");
+    let of_data = |value: &Value| value["what"].as_str().unwrap().contains("data: 3");
+    let mut code = String::new();
+    wait_until("the next call", || {
+        let found = open(list).into_iter().find(of_data);
+        code = found.map(|value| value["id"].as_str().unwrap().to_owned()).unwrap_or_default();
+        !code.is_empty()
+    });
+    fs::write(fixture.root().join("data/saved-by-a-person"), "new\n").unwrap();
+    assert_eq!(output(fixture.command(&["approvals", "approve", &code])).0, Some(0));
+    assert!(answer_of(asked).contains("\"deny\""), "another target is another command");
+}
+
+#[test]
+fn floor_1_a_stop_ends_the_wait() {
+    let fixture = waiting_for("60s");
+    let asked = ask(&fixture, "rm -rf data");
+    code_of(|| fixture.command(&["approvals", "--json"]));
+    assert_eq!(output(fixture.command(&["stop"])).0, Some(0));
+    let refused = answer_of(asked);
+    assert!(refused.contains("stop"), "{refused}");
+}
+
+#[test]
+fn ctrl_3_below_a_client_nothing_is_approved_and_bad_answers_change_nothing() {
+    let fixture = waiting_for("0");
+    answer_of(ask(&fixture, "rm -rf data"));
+    let code = code_of(|| fixture.command(&["approvals", "--json"]));
+    for verb in ["approve", "deny"] {
+        let mut below = fixture.command(&["approvals", verb, &code]);
+        below.env("CLAUDECODE", "1");
+        let (exit, said) = output(below);
+        assert!(exit == Some(11) && said.contains("for a person"), "{exit:?} {said}");
+    }
+    let (exit, said) = output(fixture.command(&["approvals", "approve", "ZZZZ-ZZ"]));
+    assert!(exit == Some(2) && said.contains(&format!("waiting: {code}")), "{said}");
+    let (exit, said) = output(fixture.command(&["approvals", "approve", "budget-nonsense", "--raise", "1usd"]));
+    assert!(exit == Some(2) && said.contains("nothing waits"), "{said}");
+    assert_eq!(output(fixture.command(&["approvals", "approve"])).0, Some(2), "no id");
+    assert_eq!(open(|| fixture.command(&["approvals", "--json"])).len(), 1);
+}
+
+#[test]
+fn floor_1_a_call_under_run_waits_at_the_supervisor_and_goes_on_when_approved() {
+    let fixture = RunFixture::new("begin\ntool 'rm -rf data' && touch went-on\nfinish");
+    fs::create_dir_all(fixture.geometry("")).unwrap();
+    fs::write(fixture.geometry("MANIFEST.yaml"), "approvals:\n  wait: 60s\n").unwrap();
+    fs::create_dir(fixture.place().join("data")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(fixture.place().join("data").join(name), "work\n").unwrap();
+    }
+    let child = fixture.command(&[]).spawn().unwrap();
+    let code = code_of(|| fixture.verb(&["approvals", "--json"]));
+    assert!(fixture.place().join("data").exists() && !fixture.place().join("went-on").exists());
+    let (exit, said) = output(fixture.verb(&["approvals", "approve", &code]));
+    assert_eq!(exit, Some(0), "{said}");
+    let ran = finish(child);
+    assert!(fixture.place().join("went-on").exists() && !fixture.place().join("data").exists(), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("tripwire approvals approve {code}")), "a person was told: {}", ran.stderr);
+}
+
+#[test]
+fn floor_1_a_call_of_the_own_loop_waits_and_is_run_or_refused_as_the_person_says() {
+    for (verb, is_gone) in [("approve", true), ("deny", false)] {
+        let fixture = AgentFixture::new();
+        for name in ["a", "b", "c"] {
+            fixture.file(&format!("data/{name}"), "work\n");
+        }
+        fixture.file(".geometry/MANIFEST.yaml", "approvals:\n  wait: 60s\n");
+        let running = fixture.start(&[agent_shell("rm -rf data"), finish_agent()], &[]);
+        let code = code_of(|| fixture.command(&["approvals", "--json"]));
+        let (exit, said) = output(fixture.command(&["approvals", verb, &code, "--reason", "so it is"]));
+        assert_eq!(exit, Some(0), "{said}");
+        let ran = running.end();
+        assert_eq!(fixture.work().join("data").exists(), !is_gone, "{}{}", ran.stdout, ran.stderr);
+        let told = fixture.transcript_text().contains("denied by a person");
+        assert_eq!(told, !is_gone, "{}", fixture.transcript_text());
+        assert_eq!(fixture.run(&["replay"]).code, 0);
+    }
+}
