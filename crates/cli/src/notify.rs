@@ -1,12 +1,18 @@
-//! What a person is told after a decision: on stderr, and by the command that the policy names.
+//! What a person is told after a decision: on stderr, and by the ways that the policy names.
+//!
+//! Nothing here holds up a decision: this very program is started once more as a process of its own, which gets the message on its
+//! standard input, sends it every way within a bound, and ends.
 
 use crate::print;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use tripwire_core::policy::Policy;
+use tripwire_notify::{Order, Ways};
 use tripwire_session::driver::{Driver, StepOutcome};
-use tripwire_session::notify;
+use tripwire_session::notify::{self, Notice, NoticeKind};
 
-/// Notifies a person: on stderr, and by the policy's command, for which the decision does not wait.
+/// Notifies a person: on stderr, and by the policy's ways, for which the decision does not wait.
 pub(crate) fn notify(driver: &Driver, taken: &StepOutcome) {
     notify_with(driver, taken, print::say);
 }
@@ -16,26 +22,37 @@ pub(crate) fn notify_with(driver: &Driver, taken: &StepOutcome, say: impl Fn(&st
     for notice in &taken.notices {
         say(&format!("note: {notice}"));
     }
-    let command = driver.policy().notify.command.as_str();
-    if command.trim().is_empty() {
-        return;
-    }
-    for message in notify::messages(driver.session().as_str(), taken) {
-        // This very program waits for the command and ends it in time, so that the decision need not.
-        let started = std::env::current_exe().and_then(|program| {
-            Command::new(program)
-                .args([NOTIFY_VERB, "--", command, &message])
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0)
-                .spawn()
-        });
-        if let Err(error) = started {
-            say(&format!("note: the command `{command}` could not be started: {error}"));
-        }
+    let Some(ways) = Ways::of(&driver.policy().notify) else { return };
+    for notice in notify::notices(driver.session().as_str(), taken) {
+        start(&ways, notice, &say);
     }
 }
 
-/// The hidden verb that waits for a notification's command.
+/// Tells that a run has ended.
+pub(crate) fn finished(policy: &Policy, session: &str, text: &str) {
+    let Some(ways) = Ways::of(&policy.notify) else { return };
+    start(&ways, Notice::new(NoticeKind::Finished, session, &format!("tripwire {session}: {text}")), &print::say);
+}
+
+/// Starts the process that sends a message.
+fn start(ways: &Ways, notice: Notice, say: &dyn Fn(&str)) {
+    let order = Order { ways: ways.clone(), notice, state: crate::workspace::state_home() };
+    let started = std::env::current_exe().and_then(|program| {
+        let text = serde_json::to_vec(&order)?;
+        let mut child = Command::new(program)
+            .arg(NOTIFY_VERB)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        // It fits into the pipe, so nobody waits for its reader.
+        child.stdin.take().map_or(Ok(()), |mut input| input.write_all(&text))
+    });
+    if let Err(error) = started {
+        say(&format!("note: nobody could be notified: {error}"));
+    }
+}
+
+/// The hidden verb that sends a message and waits until it is sent.
 pub(crate) const NOTIFY_VERB: &str = "notify-and-wait";

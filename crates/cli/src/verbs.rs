@@ -106,7 +106,7 @@ impl Verb {
             Self::NotALoop(args) => not_a_loop::run(&args),
             Self::Memory(args) => memory::run(&args),
             Self::Step(args) => step::run(&args),
-            Self::NotifyAndWait(args) => notify_and_wait::run(&args),
+            Self::NotifyAndWait(_) => notify_and_wait::run(),
             Self::Decide(args) => decide::run(&args),
             Self::Replay(args) => replay::run(&args),
             Self::Scan(args) => scan::run(&args),

@@ -4,6 +4,7 @@
 //! [`TIME_MAX`]. Its environment is cleaned, its output thrown away, and what it does with the message is its own affair.
 
 use crate::driver::StepOutcome;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -21,20 +22,68 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const KEPT: [&str; 8] =
     ["PATH", "HOME", "LANG", "USER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// What a turn has to tell a person: one message for each decision that holds, stops or notifies.
-#[must_use]
-pub fn messages(session: &str, taken: &StepOutcome) -> Vec<String> {
-    taken.before.iter().chain([&taken.decision]).filter_map(|decision| message(session, decision)).collect()
+/// Something that a person is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notice {
+    /// What it is about.
+    pub kind: NoticeKind,
+    /// The session.
+    pub session: String,
+    /// The message.
+    pub text: String,
 }
 
-fn message(session: &str, decision: &Decision) -> Option<String> {
-    let words: Vec<&str> = decision
+/// What a person is told about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NoticeKind {
+    /// The session is held.
+    Held,
+    /// It is stopped.
+    Stopped,
+    /// A call waits for an answer, or something else that a person should know.
+    Asked,
+    /// A run has ended.
+    Finished,
+}
+
+impl NoticeKind {
+    /// Its name for people and programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Stopped => "stopped",
+            Self::Asked => "asked",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+impl Notice {
+    /// A message about a session.
+    #[must_use]
+    pub fn new(kind: NoticeKind, session: &str, text: &str) -> Self {
+        let text = text.chars().take(MESSAGE_CHARS_MAX).collect();
+        Self { kind, session: session.to_owned(), text }
+    }
+}
+
+/// What a turn has to tell a person: one message for each decision that holds, stops or notifies.
+#[must_use]
+pub fn notices(session: &str, taken: &StepOutcome) -> Vec<Notice> {
+    taken.before.iter().chain([&taken.decision]).filter_map(|decision| notice(session, decision)).collect()
+}
+
+fn notice(session: &str, decision: &Decision) -> Option<Notice> {
+    let told: Vec<(NoticeKind, &str)> = decision
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Hold(reason) => Some(reason.explain()),
-            Effect::Stop(reason) => Some(reason.explain()),
-            Effect::Notify(text) => Some(text.as_str()),
+            Effect::Hold(reason) => Some((NoticeKind::Held, reason.explain())),
+            Effect::Stop(reason) => Some((NoticeKind::Stopped, reason.explain())),
+            Effect::Notify(text) => Some((NoticeKind::Asked, text.as_str())),
             Effect::Kill
             | Effect::Inject(_)
             | Effect::Prompt(_)
@@ -47,8 +96,10 @@ fn message(session: &str, decision: &Decision) -> Option<String> {
             | Effect::WakeAt(_) => None,
         })
         .collect();
+    let (kind, _) = *told.first()?;
+    let words: Vec<&str> = told.iter().map(|(_, words)| *words).collect();
     let text = format!("tripwire {session}: {} (`tripwire why {}`)", words.join("; "), decision.i.get());
-    (!words.is_empty()).then(|| text.chars().take(MESSAGE_CHARS_MAX).collect())
+    Some(Notice::new(kind, session, &text))
 }
 
 /// How a command ended.

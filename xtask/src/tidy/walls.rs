@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 20] = [
+const WALLS: [Wall; 21] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -83,6 +83,11 @@ const WALLS: [Wall; 20] = [
         Foreign::Network,
     ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),
+    wall(
+        "crates/notify",
+        &["authority", "core", "fs", "journal", "observe", "sandbox", "secrets", "session", "shell", "workspace"],
+        Foreign::Network,
+    ),
     wall(
         "crates/agent",
         &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "workspace"],

@@ -250,18 +250,19 @@ impl Session<'_> {
 
     /// Puts something before the chain, with what it has to know first.
     fn put_all(&mut self, before: Vec<What>, what: What) -> Result<(), SessionError> {
-        let taken = self.driver.take_all_now(before, what, clock::now)?;
+        let mut taken = self.driver.take_all_now(before, what, clock::now)?;
         self.catch_up()?;
         for decision in &taken.before {
             let effects = self.run.take(RunInput::Noticed(decision));
             self.carry_out(effects)?;
         }
-        self.permit = taken.permit;
+        self.permit = taken.permit.take();
         let safety = &taken.decision.safety;
         self.throttled = safety.retry_after_ms.map(|_| format!("{} [{}]", safety.reason, safety.rule.id()));
         let effects = self.run.take(RunInput::Decided(&taken.what, &taken.decision));
         self.carry_out(effects)?;
         taken.notices.iter().for_each(|notice| self.frontend.notice(notice));
+        self.frontend.taken(&self.driver, &taken);
         Ok(())
     }
 

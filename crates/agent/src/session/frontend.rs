@@ -4,6 +4,7 @@ use std::time::Duration;
 use tripwire_core::chain::ChainView;
 use tripwire_core::run::line::Line;
 use tripwire_core::units::Count;
+use tripwire_session::driver::{Driver, StepOutcome};
 
 /// The person or program in front of a session.
 pub trait Frontend {
@@ -11,6 +12,8 @@ pub trait Frontend {
     fn line(&mut self, line: &Line, status: &Status);
     /// Something is running; called about ten times a second.
     fn beat(&mut self, status: &Status);
+    /// Something was decided: a person who is elsewhere may have to be told.
+    fn taken(&mut self, driver: &Driver, taken: &StepOutcome);
     /// A person should know this.
     fn notice(&mut self, text: &str);
     /// Whether the person pressed Ctrl-C.

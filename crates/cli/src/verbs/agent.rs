@@ -33,6 +33,7 @@ use tripwire_core::run::record::OnHold;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
 use tripwire_fs::bounded;
 use tripwire_sandbox::interrupts;
+use tripwire_session::driver::frozen_policy;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::policy_file::PolicyFileError;
@@ -426,6 +427,10 @@ fn shown(args: &AgentArgs) -> Shown {
 /// Says how it ended, with the proof that it can be run again.
 fn leave(workspace: &Workspace, left: &SessionEnd, mut printer: Printer) -> Result<Exit, Problem> {
     let exit = exit_of(&left.ending);
+    let session = SessionId::parse(&left.session).ok();
+    if let Some(policy) = session.and_then(|session| frozen_policy(workspace.layout(), &session)) {
+        crate::notify::finished(&policy, &left.session, &left.ending.explain());
+    }
     let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();
     let mut out = Out::lock();

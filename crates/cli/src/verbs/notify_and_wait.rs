@@ -1,23 +1,27 @@
-//! The hidden verb that runs a notification's command and ends it in time.
+//! The hidden verb that sends a notification and ends in time.
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::print;
 use clap::Args;
-use std::path::PathBuf;
-use tripwire_session::notify;
+use tripwire_fs::bounded;
+use tripwire_notify::Order;
 
-/// Run a notification's command, bounded; started by tripwire itself.
+/// Send the message on standard input; started by tripwire itself.
 #[derive(Debug, Args)]
-pub(crate) struct NotifyArgs {
-    /// The command.
-    command: String,
-    /// The message.
-    message: String,
-}
+pub(crate) struct NotifyArgs {}
+
+/// The longest order: settings and a message, each bounded.
+const ORDER_BYTES_MAX: u64 = 64 << 10;
 
 /// Runs the hidden verb.
-pub(crate) fn run(args: &NotifyArgs) -> Result<Exit, Problem> {
-    notify::run(&args.command, &args.message, notify::TIME_MAX)
-        .map(|_ended| Exit::Done)
-        .map_err(|error| Problem::open(&PathBuf::from(&args.command), error))
+pub(crate) fn run() -> Result<Exit, Problem> {
+    let bytes = bounded::read_beginning(std::io::stdin().lock(), ORDER_BYTES_MAX).map_err(Problem::Output)?;
+    let Ok(order) = serde_json::from_slice::<Order>(&bytes) else {
+        print::say("tripwire: what is to be sent comes on standard input, from tripwire itself");
+        return Ok(Exit::Usage);
+    };
+    let failed = order.carry_out();
+    failed.iter().for_each(|error| print::say(&format!("note: {error}")));
+    Ok(if failed.is_empty() { Exit::Done } else { Exit::DoesNotHold })
 }

@@ -20,11 +20,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tripwire_core::explain::Explain;
 use tripwire_fs::file;
-use tripwire_session::driver::{Driver, Reporting, StepOutcome};
+use tripwire_session::driver::{Driver, Reporting, StepOutcome, frozen_policy};
 use tripwire_supervisor::{
-    self as supervisor, GatewaySwitch, Notifier, Output, Presence, RunError, RunOptions, StderrUse, WatchLimits,
+    self as supervisor, GatewaySwitch, Notifier, Output, Presence, RunError, RunOptions, RunReport, StderrUse,
+    WatchLimits,
 };
 use tripwire_workspace::clock;
+use tripwire_workspace::session::SessionId;
 
 /// Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only: nothing is installed or changed.
 ///
@@ -90,6 +92,15 @@ impl GatewayChoice {
     }
 }
 
+/// Tells a person who is elsewhere that the run has ended, and how.
+fn tell_end(options: &RunOptions, report: &RunReport, exit: Exit) {
+    let session = SessionId::parse(&report.session).ok();
+    let policy = session.and_then(|session| frozen_policy(options.workspace.layout(), &session));
+    if let (Some(policy), Some(line)) = (policy, report::lines(report, exit).first()) {
+        crate::notify::finished(&policy, &report.session, line.trim());
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let options = options(args)?;
@@ -109,6 +120,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
         drop(terminal);
     }
     let exit = report::exit_of(&report);
+    tell_end(&options, &report, exit);
     let object = report::json(&report, exit, &notes.taken());
     if let Some(file) = &args.report {
         // The run is over: its exit code says more than a full disk does.

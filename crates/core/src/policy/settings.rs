@@ -299,6 +299,16 @@ settings! {
     Notify notify {
         /// A command that is run with the message as its last argument on a soft suspend, a hold or a stop; empty: none.
         command: Text = Text::new(""), "SPEC §13";
+        /// An address that gets each message as signed JSON by POST; empty: none. `env:NAME` and `file:PATH` name where it stands.
+        webhook: Text = Text::new(""), "SPEC §14";
+        /// The key that signs it, as `env:NAME` or `file:PATH`.
+        webhook_key: Text = Text::new(""), "SPEC §14";
+        /// The address of an ntfy topic, or where it stands.
+        ntfy: Text = Text::new(""), "SPEC §14";
+        /// The address of a Slack-compatible webhook, or where it stands.
+        slack: Text = Text::new(""), "SPEC §14";
+        /// Whether messages are shown on the desktop, by `notify-send`.
+        desktop: Switch = Switch::Off, "SPEC §14";
     }
     /// Budgets of one sandboxed command of our own loop.
     Sandbox sandbox {

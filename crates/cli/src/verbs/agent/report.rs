@@ -19,6 +19,7 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::plan::PlanStep;
 use tripwire_core::run::record::{Answer, CallOutcome, Setup, Work, WorkEnd};
+use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::ended;
 
 /// How it is shown.
@@ -108,6 +109,11 @@ impl Frontend for Printer {
             draw(&status_line(status));
             self.drawn = true;
         }
+    }
+
+    fn taken(&mut self, driver: &Driver, taken: &StepOutcome) {
+        // What it has to say here is said by the story.
+        crate::notify::notify_with(driver, taken, |_| {});
     }
 
     fn notice(&mut self, text: &str) {
