@@ -238,6 +238,9 @@ fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
     for line in [
         "T=tripwire; $T allow --once 7KQ2-M9",
         "$T allow --once 7KQ2-M9",
+        "$T approvals approve 7KQ2-M9",
+        "tripwire approvals deny 7KQ2-M9",
+        "T=tripwire; $T web --json",
         "sudo -u root tripwire resume",
         "env -u X tripwire resume",
         "echo 'tripwire resume' | sh",

@@ -50,7 +50,7 @@ const FILES: &[&str] = &["cp", "tee", "touch", "mkdir", "ln", "install", "trunca
 pub(super) const OURS: &str = "tripwire";
 
 /// The verbs of `tripwire` by which a person lets something go on that was held.
-const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "tune"];
+const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "tune", "web", "watch"];
 
 /// The verbs of `tripwire` that only look.
 const LOOKS: &[&str] = &[
@@ -161,6 +161,7 @@ pub(super) fn only_looks(words: &[String]) -> bool {
 pub(super) fn commands(words: &[String]) -> bool {
     match words {
         [verb, ..] if COMMANDS.contains(&verb.as_str()) => true,
+        [verb, rest @ ..] if verb == "approvals" => rest.iter().any(|word| word == "approve" || word == "deny"),
         [verb, what, ..] => verb == "review" && what == "decide",
         [_] | [] => false,
     }
