@@ -7,6 +7,7 @@ mod completions;
 mod control;
 mod cost;
 mod decide;
+mod diff;
 mod doctor;
 mod explain;
 mod export;
@@ -31,6 +32,7 @@ mod status;
 mod statusline;
 mod step;
 mod tune;
+mod undo;
 mod verify;
 mod why;
 
@@ -50,6 +52,9 @@ pub(crate) enum Verb {
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
     Allow(allow::AllowArgs),
+    Undo(undo::UndoArgs),
+    Redo(undo::RedoArgs),
+    Diff(diff::DiffArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
@@ -94,6 +99,9 @@ impl Verb {
             Self::Resume(args) => control::resume(&args),
             Self::Ack(args) => control::ack(&args),
             Self::Allow(args) => allow::run(&args),
+            Self::Undo(args) => undo::run(&args),
+            Self::Redo(args) => undo::redo(&args),
+            Self::Diff(args) => diff::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
             Self::Log(args) => log::run(&args),

@@ -18,6 +18,7 @@ mod legible;
 mod memory;
 pub(crate) mod reply;
 pub(crate) mod time_limit;
+mod undo;
 pub mod window;
 pub(crate) mod wire;
 

@@ -224,6 +224,10 @@ pub enum HumanAct {
     SetMode(Mode),
     /// What broke the guard is fixed: clears that hold, and no other.
     MendGuard,
+    /// Set a limit or the budget of the session that runs; no threshold can be set this way.
+    Retune(Retune),
+    /// Take steps of the agent back, or bring them back: what the tests proved before is stale.
+    ChangeFiles(Label),
     /// One of the others, with who did it and why.
     Signed(SignedAct),
     /// Something else that is only written down, such as an edit of a figure that the engine measures itself.
@@ -292,10 +296,39 @@ impl HumanAct {
             | Self::Prompt
             | Self::SetMode(_)
             | Self::MendGuard
+            | Self::Retune(_)
+            | Self::ChangeFiles(_)
             | Self::Other(_) => (self, None),
         }
     }
 }
+
+/// A limit, or the budget, of the session that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Retune {
+    /// Its dotted name.
+    pub key: Label,
+    /// Its new value, as the policy writes it.
+    pub value: Label,
+}
+
+impl Retune {
+    /// Whether a person may set this while a session runs: limits and the budget, and no threshold.
+    #[must_use]
+    pub fn may_set(key: &str) -> bool {
+        key.starts_with("limits.") || key == BUDGET
+    }
+
+    /// Whether it is the budget.
+    #[must_use]
+    pub fn is_budget(&self) -> bool {
+        self.key.as_str() == BUDGET
+    }
+}
+
+/// The setting that holds the money budget.
+const BUDGET: &str = "money.budget_micro_usd";
 
 /// A report of an earlier session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

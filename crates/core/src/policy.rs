@@ -22,7 +22,7 @@ pub use setting::{
 };
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify, Policy, Review,
-    Safety, Sandbox, Secrets, Tools,
+    Safety, Sandbox, Secrets, Tools, Undo,
 };
 
 use crate::explain::Explain;

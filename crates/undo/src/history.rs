@@ -45,6 +45,12 @@ pub struct StepSummary {
 }
 
 impl StepSummary {
+    /// Whether something changed until its end was reported.
+    #[must_use]
+    pub fn changed_files(&self) -> bool {
+        self.after.is_some() && self.before != self.after
+    }
+
     /// Whether its end was reported.
     #[must_use]
     pub const fn is_ended(&self) -> bool {

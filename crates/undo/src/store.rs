@@ -14,7 +14,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_core::policy::{Policy, Switch};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::units::Count;
 use tripwire_fs::file;
 use tripwire_fs::lock::{FileLock, Wait};
 use tripwire_workspace::clock;
@@ -23,6 +25,8 @@ use tripwire_workspace::clock;
 const INDEX_BYTES_MAX: u64 = 1 << 30;
 /// How long another process may hold the store before there is no snapshot.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// Milliseconds of a day.
+const DAY_MS: u64 = 86_400_000;
 /// The largest contents that are shown as a difference.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
 
@@ -40,6 +44,18 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What a policy says.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        let mib = |count: Count| u64::from(count.get()) << 20;
+        Self {
+            exclude: policy.undo.exclude.iter().map(str::to_owned).collect(),
+            file_bytes_max: mib(policy.undo.file_mib_max),
+            store_bytes_max: mib(policy.undo.store_mib_max),
+            keep_ms: u64::from(policy.undo.keep_days.get()).saturating_mul(DAY_MS),
+        }
+    }
+
     pub(crate) fn excludes(&self, name: &OsStr) -> bool {
         self.exclude.iter().any(|excluded| name == excluded.as_str())
     }
@@ -77,17 +93,24 @@ impl FileStamp {
 }
 
 impl UndoStore {
-    /// The store for a folder in this state folder; nothing is made yet.
+    /// The store for a folder under this policy; none where snapshots are switched off or there is no place for them.
     #[must_use]
-    pub fn of(state_home: &Path, root: &Path, settings: Settings) -> Self {
-        let folder = Self::parent(state_home).join(tripwire_workspace::state_name(root));
+    pub fn under(own_state: Option<&Path>, root: &Path, policy: &Policy) -> Option<Self> {
+        let own_state = own_state.filter(|_| policy.undo.snapshots == Switch::On)?;
+        Some(Self::of(own_state, root, Settings::of(policy)))
+    }
+
+    /// The store for a folder, in the folder of our own state; nothing is made yet.
+    #[must_use]
+    pub fn of(own_state: &Path, root: &Path, settings: Settings) -> Self {
+        let folder = Self::parent(own_state).join(tripwire_workspace::state_name(root));
         Self { root: root.to_owned(), folder, settings, index: Mutex::new(None) }
     }
 
     /// The folder that holds the stores of all folders.
     #[must_use]
-    pub fn parent(state_home: &Path) -> PathBuf {
-        state_home.join("tripwire").join("undo")
+    pub fn parent(own_state: &Path) -> PathBuf {
+        own_state.join("undo")
     }
 
     /// Where the store is.

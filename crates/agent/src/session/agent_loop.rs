@@ -331,6 +331,9 @@ impl Session<'_> {
                 }
             }
         };
+        for notice in self.runner.snapshot_notices() {
+            self.frontend.notice(&notice);
+        }
         self.took = begun.elapsed();
         let took = self.took;
         self.learn(record, took)

@@ -92,6 +92,9 @@ pub struct AgentEvent {
     /// A similarity sketch of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sketch: Option<Sketch>,
+    /// The snapshot after the call, or why there is none; nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Label>,
     /// A similarity sketch of what the model said before it acted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_sketch: Option<Sketch>,
