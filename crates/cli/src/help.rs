@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// The groups of verbs; a verb in none of them is not shown.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
-    ("Control", &["stop", "pause", "resume", "ack", "allow", "undo", "redo", "arm", "disarm"]),
+    ("Control", &["stop", "pause", "resume", "ack", "allow", "undo", "redo", "set", "arm", "disarm"]),
     ("Look", &["status", "ls", "cost", "log", "diff", "why", "verify", "export", "replay", "explain"]),
     ("Tune", &["tune", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),

@@ -28,6 +28,7 @@ mod review;
 mod run;
 pub(crate) mod sandbox;
 mod scan;
+mod set;
 mod status;
 mod statusline;
 mod step;
@@ -55,6 +56,7 @@ pub(crate) enum Verb {
     Undo(undo::UndoArgs),
     Redo(undo::RedoArgs),
     Diff(diff::DiffArgs),
+    Set(set::SetArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
@@ -102,6 +104,7 @@ impl Verb {
             Self::Undo(args) => undo::run(&args),
             Self::Redo(args) => undo::redo(&args),
             Self::Diff(args) => diff::run(&args),
+            Self::Set(args) => set::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
             Self::Log(args) => log::run(&args),

@@ -47,8 +47,9 @@ const READERS: &[&str] = &[
 ];
 
 /// Programs and builtins that neither read nor write files.
-const IDLE: &[&str] =
-    &["cd", "true", "false", ":", "sleep", "date", "whoami", "id", "uname", "hostname", "nproc", "which", "type", "wait"];
+const IDLE: &[&str] = &[
+    "cd", "true", "false", ":", "sleep", "date", "whoami", "id", "uname", "hostname", "nproc", "which", "type", "wait",
+];
 /// Where a redirection changes nothing.
 const NOWHERE: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 /// What makes a search act on what it finds.
@@ -64,7 +65,9 @@ pub fn line_only_reads(line: &str, facts: &Facts) -> bool {
     !steps.is_empty()
         && steps.iter().all(|step| match &step.doing {
             Doing::Writes(word) => word.known().is_some_and(|word| NOWHERE.contains(&word.as_str())),
-            Doing::Runs { program, words, .. } => program.known().is_some_and(|program| runs_only_to_read(&program, words)),
+            Doing::Runs { program, words, .. } => {
+                program.known().is_some_and(|program| runs_only_to_read(&program, words))
+            }
         })
 }
 
@@ -93,7 +96,12 @@ fn runs_only_to_read(program: &str, words: &[Word]) -> bool {
 /// An option, a file, or a script that only prints lines by their numbers.
 fn is_plain_sed(word: &str) -> bool {
     let prints = word.chars().all(|letter| letter.is_ascii_digit() || ",$p;~ ".contains(letter));
-    prints || word == "-n" || (!word.starts_with('-') && !word.contains([';', '{', ' ']) && word.contains(['.', '/']) && !word.starts_with(['/', 's', 'w', 'y', 'e']))
+    prints
+        || word == "-n"
+        || (!word.starts_with('-')
+            && !word.contains([';', '{', ' '])
+            && word.contains(['.', '/'])
+            && !word.starts_with(['/', 's', 'w', 'y', 'e']))
 }
 
 /// Whether a command only reads. In doubt it does not: that matters only if it names something protected as well.
@@ -148,7 +156,6 @@ fn git_reads(words: &[String]) -> bool {
             .any(|word| word.starts_with("--output") || word.starts_with("-O") || word.starts_with("--open"))
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,15 +168,44 @@ mod tests {
     #[test]
     fn undo_1_lines_that_only_read_are_known_and_in_doubt_they_are_not() {
         for line in [
-            "ls -la", "cat a b | grep x | wc -l", "cd src && ls", "git status", "git log --oneline | head -5", "rg foo src 2>/dev/null",
-            "find . -name '*.rs'", "sed -n 1,20p src/a.rs", "pwd; echo done",
+            "ls -la",
+            "cat a b | grep x | wc -l",
+            "cd src && ls",
+            "git status",
+            "git log --oneline | head -5",
+            "rg foo src 2>/dev/null",
+            "find . -name '*.rs'",
+            "sed -n 1,20p src/a.rs",
+            "pwd; echo done",
         ] {
             assert!(only_reads(line), "{line}");
         }
         for line in [
-            "", "ls > out", "cat a >> b", "rm x", "python run.py", "./script.sh", "ls; ./script.sh", "echo $(rm x)", "find . -delete",
-            "find . -exec rm {} +", "sed -i s/a/b/ x", "sed -n 'w out' x", "sed s/a/b/e x", "awk '{print > \"x\"}' y", "git commit -m x", "git checkout .",
-            "xargs rm < list", "$PROGRAM x", "/opt/ls", "bash -c 'rm x'", "eval rm x", "cat <(rm x)", "tee out", "git stash", "sort -o x x",
+            "",
+            "ls > out",
+            "cat a >> b",
+            "rm x",
+            "python run.py",
+            "./script.sh",
+            "ls; ./script.sh",
+            "echo $(rm x)",
+            "find . -delete",
+            "find . -exec rm {} +",
+            "sed -i s/a/b/ x",
+            "sed -n 'w out' x",
+            "sed s/a/b/e x",
+            "awk '{print > \"x\"}' y",
+            "git commit -m x",
+            "git checkout .",
+            "xargs rm < list",
+            "$PROGRAM x",
+            "/opt/ls",
+            "bash -c 'rm x'",
+            "eval rm x",
+            "cat <(rm x)",
+            "tee out",
+            "git stash",
+            "sort -o x x",
         ] {
             assert!(!only_reads(line), "{line}");
         }

@@ -49,6 +49,11 @@ impl Mark {
         self.inode == other.inode && self.size == other.size && self.modified_ns == other.modified_ns
     }
 
+    /// The number of the file.
+    pub(crate) const fn inode(&self) -> u64 {
+        self.inode
+    }
+
     /// One figure that moves with it.
     pub(crate) const fn figure(&self) -> u64 {
         self.inode.rotate_left(40) ^ self.size.rotate_left(20) ^ self.modified_ns

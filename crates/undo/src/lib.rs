@@ -19,6 +19,7 @@ mod plan;
 mod scan;
 mod snapshot;
 mod store;
+mod watch;
 mod way_back;
 
 pub use diff::{Difference, ShownKind};

@@ -6,6 +6,7 @@ use crate::node::{Tree, Uncovered};
 use crate::objects::{ObjectPaths, tree_digest};
 use crate::scan::{Scan, Scanned, Sink, joined};
 use crate::store::Settings;
+use crate::watch::Still;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub(crate) struct Look<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) paths: &'a ObjectPaths,
     pub(crate) deadline: Option<Instant>,
+    /// What need not be looked at.
+    pub(crate) still: Option<Still<'a>>,
 }
 
 /// What a look gave; the objects are on the disk.
@@ -71,7 +74,7 @@ impl<E: Into<UndoError>> From<E> for LookFailure {
 
 /// Looks at the folder, after an earlier look.
 pub(crate) fn look(look: Look<'_>, index: &Index) -> Result<Looked, LookFailure> {
-    let Look { root, folder, settings, paths, deadline } = look;
+    let Look { root, folder, settings, paths, deadline, still } = look;
     let held = HeldFolder::open(root).map_err(UndoError::folder("open", root))?;
     let own = held.readable(Path::new("")).map_err(UndoError::folder("open", root))?;
     let stat = rustix::fs::fstat(&own).map_err(|errno| UndoError::folder("look at", root)(errno.into()))?;
@@ -90,15 +93,27 @@ pub(crate) fn look(look: Look<'_>, index: &Index) -> Result<Looked, LookFailure>
     let mut scanned: HashMap<Vec<u8>, Scanned> = HashMap::with_capacity(index.folders.len());
     let mut asked: HashSet<Vec<u8>> = index.folders.keys().cloned().collect();
     asked.insert(Vec::new());
-    let mut front: Vec<Vec<u8>> = asked.iter().cloned().collect();
+    let mut front: Vec<Vec<u8>> = Vec::new();
+    for path in &asked {
+        match index.folders.get(path).filter(|_| still.is_some_and(|still| still.is_still(path))) {
+            Some(known) => drop(scanned.insert(path.clone(), Scanned { folder: Arc::clone(known), same: true })),
+            None => front.push(path.clone()),
+        }
+    }
     // Neighbours share what the system keeps of the way to them.
     front.sort_unstable();
     while !front.is_empty() {
         let mut next = Vec::new();
         for (path, found) in scan.folders(&front)? {
             for (name, seen) in &found.folder.names {
+                if !seen.what.is_folder() {
+                    continue;
+                }
                 let below = joined(&path, name);
-                if seen.what.is_folder() && !asked.contains(&below) {
+                // Another folder may have come to a place that was not told to have moved.
+                let another = scanned.get(&below).is_some_and(|known| known.folder.mark.inode() != seen.mark.inode());
+                if another || !asked.contains(&below) {
+                    scanned.remove(&below);
                     asked.insert(below.clone());
                     next.push(below);
                 }

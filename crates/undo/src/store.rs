@@ -9,6 +9,7 @@ use crate::node::{Entry, Tree};
 use crate::objects::{Contents, ObjectPaths, Objects};
 use crate::scan::joined;
 use crate::snapshot::{Gap, Look, LookFailure, Looked, Taken, look};
+use crate::watch::Watch;
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ use tripwire_workspace::clock;
 const INDEX_BYTES_MAX: u64 = 1 << 30;
 /// How long another process may hold the store before there is no snapshot.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How often a process that stays writes its index.
+const INDEX_EVERY: Duration = Duration::from_secs(10);
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
 /// The largest contents that are shown as a difference.
@@ -75,6 +78,8 @@ pub struct UndoStore {
     settings: Settings,
     /// The index that this process knows, with the file that it is the same as.
     index: Mutex<Option<(FileStamp, Index)>>,
+    /// What the system tells of the folder, in a process that stays.
+    watch: Mutex<Option<Watch>>,
 }
 
 /// The store's lock.
@@ -86,6 +91,12 @@ pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with it")] Fi
 struct FileStamp(u64, u64, i64, i64);
 
 impl FileStamp {
+    /// Whether the file was written within this time.
+    fn is_younger_than(self, age: Duration) -> bool {
+        let written = u64::try_from(self.2).unwrap_or(0).saturating_mul(1_000);
+        clock::now().epoch_ms().saturating_sub(written) < u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
+    }
+
     fn of(path: &Path) -> Self {
         path.symlink_metadata()
             .map_or(Self::default(), |meta| Self(meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
@@ -104,7 +115,13 @@ impl UndoStore {
     #[must_use]
     pub fn of(own_state: &Path, root: &Path, settings: Settings) -> Self {
         let folder = Self::parent(own_state).join(tripwire_workspace::state_name(root));
-        Self { root: root.to_owned(), folder, settings, index: Mutex::new(None) }
+        Self { root: root.to_owned(), folder, settings, index: Mutex::new(None), watch: Mutex::new(None) }
+    }
+
+    /// The same in a process that stays: what moves in the folder is followed between looks.
+    #[must_use]
+    pub fn watching(self) -> Self {
+        Self { watch: Mutex::new(Watch::new()), ..self }
     }
 
     /// The folder that holds the stores of all folders.
@@ -294,17 +311,30 @@ impl UndoStore {
         let mut kept = self.known_index(held);
         let index = kept.take().map_or_else(|| Index::new(self.settings.choice()), |(_, index)| index);
         let paths = self.paths();
-        let ask = Look { root: &self.root, folder: &self.folder, settings: &self.settings, paths: &paths, deadline };
-        match look(ask, &index) {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let still = watch.as_mut().and_then(Watch::still);
+        let (root, folder, settings) = (&self.root, &self.folder, &self.settings);
+        match look(Look { root, folder, settings, paths: &paths, deadline, still }, &index) {
             Ok(Looked { tree, index, moved }) => {
-                if moved {
-                    // The index can be begun anew: that it was not written is no reason against the snapshot.
+                // Where the system has no room for more, everything is looked at from now on.
+                let is_watched = watch.as_mut().is_some_and(|watch| watch.follow(root, &index));
+                if !is_watched {
+                    *watch = None;
+                }
+                // A process that stays knows its index, and leaves it behind once in a while. It can be begun anew: that it
+                // was not written is no reason against the snapshot.
+                let is_young = FileStamp::of(&self.index_path()).is_younger_than(INDEX_EVERY);
+                if moved && !(is_watched && is_young) {
                     file::write_unsynced(&self.index_path(), &index.encode()).ok();
                 }
                 *kept = Some((FileStamp::of(&self.index_path()), index));
                 Ok(tree)
             }
             Err(LookFailure { error, index }) => {
+                // What was told of the folder is used up.
+                if watch.is_some() {
+                    *watch = Watch::new();
+                }
                 if let Some(index) = index {
                     file::write_unsynced(&self.index_path(), &index.encode()).ok();
                 }

@@ -27,8 +27,13 @@ struct Kept {
 impl LoopSnapshots {
     /// The snapshots of a session that begins or goes on.
     pub(super) fn of(own_state: Option<&Path>, root: &Path, session: &str, policy: &Policy) -> Self {
-        let store = UndoStore::under(own_state, root, policy);
-        let kept = store.map(|store| Kept { store, session: session.to_owned(), root: root.to_owned(), policy: policy.clone() });
+        let store = UndoStore::under(own_state, root, policy).map(UndoStore::watching);
+        let kept = store.map(|store| Kept {
+            store,
+            session: session.to_owned(),
+            root: root.to_owned(),
+            policy: policy.clone(),
+        });
         let mut snapshots = Self { kept, notices: Vec::new() };
         if let Some(Err(error)) = snapshots.kept.as_ref().map(|kept| kept.store.begin(&kept.session, None)) {
             snapshots.notices.push(format!("no undo so far: {error}; {}", error.hint()));

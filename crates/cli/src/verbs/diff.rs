@@ -68,7 +68,11 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Problem> {
     }
     for change in &differences {
         out.line(&print::harmless(&format!("{} {}", kind(change), change.path.display())))?;
-        let texts = if args.names || change.is_folder || change.kind == ShownKind::Rights { None } else { store.texts(change)? };
+        let texts = if args.names || change.is_folder || change.kind == ShownKind::Rights {
+            None
+        } else {
+            store.texts(change)?
+        };
         if let Some((old, new)) = texts {
             let name = change.path.to_string_lossy();
             let text = TextDiff::from_lines(&old, &new).unified_diff().header(&name, &name).to_string();

@@ -158,14 +158,15 @@ impl UndoSteps {
     fn of(workspace: &Workspace, session: &str) -> Self {
         let history = snapshots::store(workspace).and_then(|store| Ok(store.history()?)).unwrap_or_default();
         let steps = history.steps().iter().filter(|step| step.session == session && step.changed_files());
-        Self(steps.map(|step| (step.step, if step.undone { "taken back" } else { "changed files" })).collect())
+        let words = |undone| if undone { "taken back; `tripwire redo` brings it back" } else { "changed files" };
+        Self(steps.map(|step| (step.step, words(step.undone))).collect())
     }
 
     fn words(&self, pair: &Pair) -> String {
         let snapshot = if let What::Event(event) = &pair.input.what { event.snapshot.as_ref() } else { None };
         let none = snapshot.and_then(|snapshot| snapshot.as_str().strip_prefix("none: "));
         match (self.0.get(&pair.number), none) {
-            (Some(words), _) => format!("\n{:>28}{words}: `tripwire undo {}`", "", pair.number),
+            (Some(words), _) => format!("\n{:>28}{words} (step {})", "", pair.number),
             (None, Some(why)) => format!("\n{:>28}no snapshot after it: {why}", ""),
             (None, None) => String::new(),
         }

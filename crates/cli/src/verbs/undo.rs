@@ -172,8 +172,8 @@ impl TakeBack<'_> {
         let by = Doer { who: account::current(), reason: self.how.reason.reason.clone() };
         let done = self.store.take_back(&session, &selection, &self.only, &by)?;
         let mut lines = quiet.lines();
-        lines.push(self.journal(&session, &done.plan));
         quiet.end(self.workspace)?;
+        lines.push(self.journal(&session, &done.plan));
         report::done(self.verb, &done, &lines, self.how.form)?;
         Ok(if done.failed.is_empty() { Exit::Done } else { Exit::DoesNotHold })
     }

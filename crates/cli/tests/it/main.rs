@@ -25,4 +25,5 @@ mod scenarios;
 mod secrets;
 mod seeds;
 mod session;
+mod undo;
 mod verbs;

@@ -252,7 +252,8 @@ impl HookHandler<'_> {
             let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
             DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
         }
-        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Some(last)) = (&call.event, &answer, taken.last_mut())
+        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Some(last)) =
+            (&call.event, &answer, taken.last_mut())
         {
             let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
             let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };

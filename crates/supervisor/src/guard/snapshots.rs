@@ -12,7 +12,8 @@ pub(super) struct RunSnapshots(Option<UndoStore>);
 
 impl RunSnapshots {
     pub(super) fn of(workspace: &Workspace, homes: &Homes, driver: &Driver) -> Self {
-        Self(UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy()))
+        let store = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
+        Self(store.map(UndoStore::watching))
     }
 
     pub(super) const fn store(&self) -> Option<&UndoStore> {

@@ -85,7 +85,8 @@ fn differing(one: &Held, two: &Held) -> Vec<PathBuf> {
 fn undo_3_random_histories_go_back_to_every_step_and_forth_again_byte_for_byte() {
     let git = std::process::Command::new("git").arg("--version").output().is_ok();
     for seed in 1..=sized(60, 2_000) {
-        let (world, mut random) = (World::new(), Random(seed * 7_919 + 1));
+        let world = if seed % 2 == 0 { World::watched() } else { World::new() };
+        let mut random = Random(seed * 7_919 + 1);
         if git && seed % 4 == 0 {
             let made = std::process::Command::new("git").arg("init").arg("-q").arg(world.root()).status().unwrap();
             assert!(made.success());
@@ -130,6 +131,47 @@ fn undo_3_the_last_step_that_changed_files_is_taken_back_and_one_that_changed_no
     world.undo(Selection::LastAct);
     assert_eq!(world.read("a"), "three");
     assert!(world.try_undo(Selection::LastAct).is_err(), "nothing is left to bring back");
+}
+
+#[test]
+fn undo_3_a_process_that_stays_sees_what_moves_comes_back_and_is_exchanged() {
+    let world = World::watched();
+    let looks = |world: &World| {
+        let seen = world.store.look_now().unwrap().tree;
+        // A store that knows nothing has to see the same.
+        let fresh =
+            tripwire_undo::UndoStore::of(&world.dir.path().join("other"), &world.root(), crate::world::settings());
+        assert_eq!(seen, fresh.look_now().unwrap().tree);
+        seen
+    };
+    for name in ["a/x/f", "b/x/f", "c"] {
+        world.write(name, name);
+    }
+    let first = looks(&world);
+    let root = world.root();
+    let rename = |from: &str, to: &str| std::fs::rename(root.join(from), root.join(to)).unwrap();
+    rename("a", "t");
+    rename("b", "a");
+    rename("t", "b");
+    assert_ne!(looks(&world), first, "two folders were exchanged");
+    world.write("a/x/f", "again");
+    looks(&world);
+    world.write("new/deep/er/f", "1");
+    looks(&world);
+    world.write("new/deep/er/f", "2");
+    world.write("new/deep/g", "3");
+    looks(&world);
+    std::fs::remove_dir_all(world.path("new")).unwrap();
+    world.write("new/deep/er/f", "4");
+    looks(&world);
+    world.write("new/deep/er/f", "5");
+    looks(&world);
+    rename("new", "moved");
+    world.write("moved/deep/er/f", "6");
+    looks(&world);
+    world.write("moved/deep/er/f", "7");
+    chmod(&world.path("moved/deep"), 0o711);
+    looks(&world);
 }
 
 #[test]

@@ -31,6 +31,12 @@ impl World {
         Self::with(settings())
     }
 
+    /// As in a process that stays.
+    pub(crate) fn watched() -> Self {
+        let world = Self::new();
+        Self { store: world.store.watching(), dir: world.dir, next: world.next }
+    }
+
     pub(crate) fn with(settings: Settings) -> Self {
         let dir = TestDir::new();
         std::fs::create_dir(dir.path().join("work")).unwrap();

@@ -18,7 +18,8 @@ const NAMED_MAX: usize = 3;
 pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Result<Exit, Problem> {
     let history = store.history()?;
     let (mut objects, mut lines) = (Vec::new(), Vec::new());
-    let steps: Vec<_> = history.steps().iter().filter(|step| session.is_none_or(|named| named == step.session)).collect();
+    let steps: Vec<_> =
+        history.steps().iter().filter(|step| session.is_none_or(|named| named == step.session)).collect();
     for step in steps.iter().rev().take(STEPS_MAX).rev() {
         let changes = store.changes_of(step)?;
         let count = counted(changes.len(), "path");
@@ -28,9 +29,15 @@ pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Resu
             (None, false, false) => "its end was not reported".to_owned(),
             (None, false, true) => count,
         };
-        let named: Vec<String> = changes.iter().take(NAMED_MAX).map(|change| change.path.display().to_string()).collect();
+        let named: Vec<String> =
+            changes.iter().take(NAMED_MAX).map(|change| change.path.display().to_string()).collect();
         let named = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
-        lines.push(format!("{} {:>6}  {}  [{state}{named}]", WallClock::from_epoch_ms(step.at_ms), step.step, step.label));
+        lines.push(format!(
+            "{} {:>6}  {}  [{state}{named}]",
+            WallClock::from_epoch_ms(step.at_ms),
+            step.step,
+            step.label
+        ));
         objects.push(json!({
             "session": step.session, "step": step.step, "at_ms": step.at_ms, "call": step.label, "undone": step.undone,
             "ended": step.is_ended(), "no_undo": step.missing,
@@ -46,7 +53,8 @@ pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Resu
     }
     lines.push(format!("snapshots take {} MiB in `{}`", store.bytes() >> 20, store.folder().display()));
     let gaps: Vec<_> = gaps.iter().map(|gap| json!({"path": shown(&gap.path), "why": gap.why.words()})).collect();
-    let object = json!({"verb": "undo", "steps": objects, "not_kept": gaps, "store": store.folder(), "bytes": store.bytes()});
+    let object =
+        json!({"verb": "undo", "steps": objects, "not_kept": gaps, "store": store.folder(), "bytes": store.bytes()});
     print_lines(form, &object, &lines)?;
     Ok(Exit::Done)
 }

@@ -20,13 +20,17 @@ pub(super) fn plan(verb: &str, plan: &Plan, form: Form) -> Result<(), Problem> {
     lines.extend(more(plan.changes.len()));
     for conflict in &plan.conflicts {
         let path = conflict.path();
-        lines.push(format!("would stay: {}, which a person changed since; the older version is put beside it", path.display()));
+        lines.push(format!(
+            "would stay: {}, which a person changed since; the older version is put beside it",
+            path.display()
+        ));
     }
     lines.extend(limits(plan));
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
         lines.push("nothing would change".to_owned());
     }
-    let changes: Vec<_> = plan.changes.iter().map(|change| json!({"path": shown(&change.path()), "would_be": change.words()})).collect();
+    let changes: Vec<_> =
+        plan.changes.iter().map(|change| json!({"path": shown(&change.path()), "would_be": change.words()})).collect();
     let conflicts: Vec<_> = plan.conflicts.iter().map(|conflict| shown(&conflict.path())).collect();
     let object = json!({
         "verb": verb, "dry_run": true, "session": plan.session, "steps": plan.steps, "changes": changes,
@@ -38,9 +42,15 @@ pub(super) fn plan(verb: &str, plan: &Plan, form: Form) -> Result<(), Problem> {
 /// What was done.
 pub(super) fn done(verb: &str, done: &Restored, notes: &[String], form: Form) -> Result<(), Problem> {
     let plan = &done.plan;
-    let mut lines =
-        vec![format!("{verb} of step {} of {}: {} changed", steps(plan), plan.session, counted(done.changed.len(), "path"))];
-    let words = |path: &PathBuf| plan.changes.iter().find(|change| change.path() == *path).map_or("changed", |change| change.words());
+    let mut lines = vec![format!(
+        "{verb} of step {} of {}: {} changed",
+        steps(plan),
+        plan.session,
+        counted(done.changed.len(), "path")
+    )];
+    let words = |path: &PathBuf| {
+        plan.changes.iter().find(|change| change.path() == *path).map_or("changed", |change| change.words())
+    };
     for path in done.changed.iter().take(PATHS_MAX) {
         lines.push(format!("{}: {}", words(path), path.display()));
     }
@@ -48,7 +58,11 @@ pub(super) fn done(verb: &str, done: &Restored, notes: &[String], form: Form) ->
     for (path, beside) in &done.kept {
         lines.push(match beside {
             Some(beside) => {
-                format!("kept: {}, which a person changed since; the older version is `{}`", path.display(), beside.display())
+                format!(
+                    "kept: {}, which a person changed since; the older version is `{}`",
+                    path.display(),
+                    beside.display()
+                )
             }
             None => format!("kept: {}, which a person changed or filled since", path.display()),
         });
