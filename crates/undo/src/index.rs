@@ -5,7 +5,7 @@
 
 use crate::binary::{Decoder, Encoder};
 use crate::node::Node;
-use rustix::fs::Stat;
+use rustix::fs::{FileType, Stat};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tripwire_core::record::chain::Digest;
@@ -13,6 +13,13 @@ use tripwire_core::record::chain::Digest;
 const MAGIC: u64 = 0x3278_6469_6f64_6e75;
 /// File times move in steps of at most this.
 const GRAIN_NS: u64 = 50_000_000;
+
+/// The bit of a mark that says that a file has several names; no mode has it.
+const SHARED: u32 = 1 << 31;
+
+fn is_shared(stat: &Stat) -> bool {
+    stat.st_nlink > 1 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
 
 /// What moves when something is written to, moved, linked or given other rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +41,7 @@ impl Mark {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
             changed_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
-            mode: stat.st_mode,
+            mode: stat.st_mode | if is_shared(stat) { SHARED } else { 0 },
         }
     }
 
@@ -47,6 +54,11 @@ impl Mark {
     /// The same file with the same contents; renaming it moves the time of its last change and nothing else.
     pub(crate) const fn is_same_file(&self, other: &Self) -> bool {
         self.inode == other.inode && self.size == other.size && self.modified_ns == other.modified_ns
+    }
+
+    /// Whether the file has other names: what is written by one of them is not told of the others.
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.mode & SHARED != 0
     }
 
     /// The number of the file.
@@ -94,6 +106,11 @@ pub(crate) struct KnownFolder {
 }
 
 impl KnownFolder {
+    /// Whether a file in it has other names.
+    pub(crate) fn has_shared(&self) -> bool {
+        self.names.iter().any(|(_, seen)| seen.mark.is_shared())
+    }
+
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Seen<Node>> {
         let at = self.names.binary_search_by(|(known, _)| known.as_slice().cmp(name)).ok()?;
         self.names.get(at).map(|(_, seen)| seen)

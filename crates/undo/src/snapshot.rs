@@ -73,8 +73,8 @@ impl<E: Into<UndoError>> From<E> for LookFailure {
 }
 
 /// Looks at the folder, after an earlier look.
-pub(crate) fn look(look: Look<'_>, index: &Index) -> Result<Looked, LookFailure> {
-    let Look { root, folder, settings, paths, deadline, still } = look;
+pub(crate) fn look(whole: Look<'_>, index: &Index) -> Result<Looked, LookFailure> {
+    let Look { root, folder, settings, paths, deadline, still } = whole;
     let held = HeldFolder::open(root).map_err(UndoError::folder("open", root))?;
     let own = held.readable(Path::new("")).map_err(UndoError::folder("open", root))?;
     let stat = rustix::fs::fstat(&own).map_err(|errno| UndoError::folder("look at", root)(errno.into()))?;
@@ -95,7 +95,9 @@ pub(crate) fn look(look: Look<'_>, index: &Index) -> Result<Looked, LookFailure>
     asked.insert(Vec::new());
     let mut front: Vec<Vec<u8>> = Vec::new();
     for path in &asked {
-        match index.folders.get(path).filter(|_| still.is_some_and(|still| still.is_still(path))) {
+        let is_still =
+            |known: &&Arc<KnownFolder>| still.is_some_and(|still| still.is_still(path)) && !known.has_shared();
+        match index.folders.get(path).filter(is_still) {
             Some(known) => drop(scanned.insert(path.clone(), Scanned { folder: Arc::clone(known), same: true })),
             None => front.push(path.clone()),
         }
@@ -105,6 +107,13 @@ pub(crate) fn look(look: Look<'_>, index: &Index) -> Result<Looked, LookFailure>
     while !front.is_empty() {
         let mut next = Vec::new();
         for (path, found) in scan.folders(&front)? {
+            if still.is_some()
+                && found.folder.has_shared()
+                && !index.folders.get(&path).is_some_and(|known| known.has_shared())
+            {
+                // A file got another name: where its other names are, nothing was told.
+                return look(Look { still: None, ..whole }, index);
+            }
             for (name, seen) in &found.folder.names {
                 if !seen.what.is_folder() {
                     continue;
