@@ -62,8 +62,7 @@ impl Guard {
         let GuardPlace { workspace, homes, presence, notifier, gateway } = around;
         let sources = Mutex::new(FileMarks::of(workspace.root()));
         let pulse = Mutex::new(Pulse::of(&driver));
-        let snapshots = RunSnapshots::of(&workspace, &homes, &driver);
-        snapshots.begin(driver.session().as_str(), &*notifier);
+        let snapshots = RunSnapshots::begin(&workspace, &homes, &driver, &*notifier);
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
         Self { workspace, homes, presence, notifier, gateway, sources, snapshots, engine, pulse, open, changed, served }
@@ -181,14 +180,9 @@ impl Guard {
         {
             return Reply::default();
         }
-        let handler = HookHandler {
-            workspace: &self.workspace,
-            homes: &self.homes,
-            clock: clock::now,
-            changes: Measured::Given(None),
-            figures: FigureUse::ContextOnly,
-            undo: None,
-        };
+        let (workspace, homes, changes) = (&self.workspace, &self.homes, Measured::Given(None));
+        let figures = FigureUse::ContextOnly;
+        let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, undo: None };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
             Err(error) => broken(&format!("{error}; {}", error.hint())),

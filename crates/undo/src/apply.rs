@@ -2,11 +2,11 @@
 //! for, else it is put back and kept.
 
 use crate::binary::Decoder;
-use crate::diff::path_of;
 use crate::error::UndoError;
 use crate::index::{Index, Mark};
 use crate::node::{Entry, Node};
 use crate::objects::{Contents, Objects};
+use crate::paths::path_of;
 use crate::plan::{PathChange, Plan};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;

@@ -3,9 +3,7 @@
 use crate::error::UndoError;
 use crate::node::{Entry, Node, Tree};
 use crate::objects::Objects;
-use crate::scan::joined;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
+use crate::paths::{joined, path_of};
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;
 
@@ -61,11 +59,6 @@ impl Difference {
         let is_folder = delta.new.as_ref().or(delta.old.as_ref()).is_some_and(Node::is_folder);
         Self { path: path_of(&delta.path), kind, is_folder, old: contents(&delta.old), new: contents(&delta.new) }
     }
-}
-
-/// A path from its bytes.
-pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
 /// What differs between two folders, sorted by path.

@@ -1,10 +1,11 @@
 //! What taking steps back would do, path by path: three ways are compared, and what a person changed since stays.
 
-use crate::diff::{self, Delta, path_of};
+use crate::diff::{self, Delta};
 use crate::error::UndoError;
 use crate::history::{History, Owner};
 use crate::node::{Entry, Node, Uncovered};
 use crate::objects::Objects;
+use crate::paths::path_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;

@@ -5,7 +5,8 @@ use crate::index::{Index, KnownFolder, Mark, Seen};
 use crate::node::{Entry, Node, Rights, Uncovered};
 use crate::objects::{LARGE_BYTES, ObjectPaths, Objects, contents_digest, stream_digest};
 use crate::pack::PackWriter;
-use crate::store::Settings;
+use crate::paths::joined;
+use crate::settings::Settings;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -338,11 +339,6 @@ fn is_restorable(name: &[u8]) -> bool {
 fn node(stat: &Stat, entry: Entry) -> Node {
     let rights = Rights { mode: stat.st_mode & 0o7777, user: stat.st_uid, group: stat.st_gid };
     Node { entry, rights, attributes: None, tree: None }
-}
-
-/// A path below the root.
-pub(crate) fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
 
 /// Why a name could not be read.

@@ -1,23 +1,22 @@
 //! The store of one folder's snapshots, in the person's state folder.
 
-use crate::diff::{self, Difference, path_of};
+use crate::diff::{self, Difference};
 use crate::error::UndoError;
 use crate::history::{History, StepSummary};
 use crate::index::Index;
 use crate::log::{self, Act, Record, StepMark};
 use crate::node::{Entry, Tree};
 use crate::objects::{Contents, ObjectPaths, Objects};
-use crate::scan::joined;
+use crate::paths::{joined, path_of};
+use crate::settings::Settings;
 use crate::snapshot::{Gap, Look, LookFailure, Looked, Taken, look};
 use crate::watch::Watch;
-use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_core::policy::{Policy, Switch};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::units::Count;
 use tripwire_fs::file;
 use tripwire_fs::lock::{FileLock, Wait};
 use tripwire_workspace::clock;
@@ -28,47 +27,8 @@ const INDEX_BYTES_MAX: u64 = 1 << 30;
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a process that stays writes its index.
 const INDEX_EVERY: Duration = Duration::from_secs(10);
-/// Milliseconds of a day.
-const DAY_MS: u64 = 86_400_000;
 /// The largest contents that are shown as a difference.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
-
-/// What is kept, and for how long.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Names of folders that are left out wherever they are.
-    pub exclude: Vec<String>,
-    /// The largest file that is kept, in bytes.
-    pub file_bytes_max: u64,
-    /// The most that the store takes, in bytes.
-    pub store_bytes_max: u64,
-    /// How long snapshots are kept, in milliseconds.
-    pub keep_ms: u64,
-}
-
-impl Settings {
-    /// What a policy says.
-    #[must_use]
-    pub fn of(policy: &Policy) -> Self {
-        let mib = |count: Count| u64::from(count.get()) << 20;
-        Self {
-            exclude: policy.undo.exclude.iter().map(str::to_owned).collect(),
-            file_bytes_max: mib(policy.undo.file_mib_max),
-            store_bytes_max: mib(policy.undo.store_mib_max),
-            keep_ms: u64::from(policy.undo.keep_days.get()).saturating_mul(DAY_MS),
-        }
-    }
-
-    pub(crate) fn excludes(&self, name: &OsStr) -> bool {
-        self.exclude.iter().any(|excluded| name == excluded.as_str())
-    }
-
-    /// What an index depends on.
-    fn choice(&self) -> Digest {
-        let text = format!("{}\n{}", self.file_bytes_max, self.exclude.join("\n"));
-        Digest::of(text.as_bytes())
-    }
-}
 
 /// The store of one folder's snapshots.
 #[derive(Debug)]

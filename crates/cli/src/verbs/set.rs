@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ctrl_4_values_are_read_in_both_directions_and_only_limits_can_be_set() {
+    fn ctrl_5_values_are_read_in_both_directions_and_only_limits_can_be_set() {
         let runtime = "limits.max_session_runtime_ms";
         assert_eq!(key_of("limits.max_session_runtime").unwrap(), runtime);
         assert_eq!(key_of("money.budget").unwrap(), "money.budget_micro_usd");

@@ -1,6 +1,7 @@
 //! `tripwire undo` and `redo`: a person takes steps of an agent back, or brings them back again.
 
 mod agents;
+mod lines;
 mod listing;
 mod report;
 
@@ -9,11 +10,10 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::notify;
 use crate::person::{self, Reason};
-use crate::print::{self, Form, Out};
+use crate::print::{self, Form};
 use crate::snapshots;
 use crate::workspace::{self, Which};
 use clap::Args;
-use serde_json::json;
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::{Component, Path, PathBuf};
@@ -226,22 +226,4 @@ fn below(file: &Path, workspace: &Workspace) -> Result<String, Problem> {
     let found = plain.strip_prefix(root).map(Path::to_owned).ok();
     let found = found.filter(|path| !path.as_os_str().is_empty()).ok_or_else(outside)?;
     Ok(found.to_str().ok_or_else(outside)?.to_owned())
-}
-
-/// Prints one object, or lines for a person.
-fn print_lines(form: Form, object: &serde_json::Value, lines: &[String]) -> Result<(), Problem> {
-    let mut out = Out::lock();
-    if form.json {
-        out.line(&object.to_string())?;
-    } else {
-        for line in lines {
-            out.prose(line)?;
-        }
-    }
-    out.flush()
-}
-
-/// A path for programs.
-fn shown(path: &Path) -> serde_json::Value {
-    json!(path.to_string_lossy())
 }

@@ -35,7 +35,7 @@ pub(super) struct PassedCall<'a> {
 
 /// What of the folder a call may change.
 #[derive(Debug, PartialEq, Eq)]
-enum Reach {
+enum CallReach {
     Files(Vec<String>),
     Tree,
     Nothing,
@@ -52,9 +52,9 @@ impl StepSnapshots<'_> {
     pub(super) fn before(&self, call: PassedCall<'_>) -> Option<String> {
         let store = self.store?;
         let paths = match self.reach(call.tool) {
-            Reach::Nothing => return None,
-            Reach::Files(paths) => Some(paths),
-            Reach::Tree => None,
+            CallReach::Nothing => return None,
+            CallReach::Files(paths) => Some(paths),
+            CallReach::Tree => None,
         };
         let mark = StepMark {
             session: self.session.to_owned(),
@@ -70,7 +70,7 @@ impl StepSnapshots<'_> {
     /// A call has ended: its snapshot, or why there is none, for the record.
     pub(super) fn after(&self, tool: &ToolCall) -> Option<Label> {
         let store = self.store?;
-        if self.reach(tool) == Reach::Nothing {
+        if self.reach(tool) == CallReach::Nothing {
             return None;
         }
         let taken = store.after(self.session, &self.call_key(tool), Some(Instant::now() + WITHIN));
@@ -84,20 +84,20 @@ impl StepSnapshots<'_> {
         format!("{:x}", key(self.ids, tool).get())
     }
 
-    fn reach(&self, tool: &ToolCall) -> Reach {
+    fn reach(&self, tool: &ToolCall) -> CallReach {
         // A sub-agent's own calls are asked about one by one.
         if starts_agent(tool) {
-            return Reach::Nothing;
+            return CallReach::Nothing;
         }
         let raw = RawCall { workspace_root: self.facts.workspace.to_str(), ..tool.raw() };
         let Nature { doing, targets } = nature(&raw);
         match doing {
-            Doing::Looks => Reach::Nothing,
+            Doing::Looks => CallReach::Nothing,
             Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
-                Reach::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
+                CallReach::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
             }
-            Doing::Runs if self.only_reads(tool) => Reach::Nothing,
-            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => Reach::Tree,
+            Doing::Runs if self.only_reads(tool) => CallReach::Nothing,
+            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => CallReach::Tree,
         }
     }
 

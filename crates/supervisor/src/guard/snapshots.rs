@@ -11,19 +11,17 @@ use tripwire_workspace::Workspace;
 pub(super) struct RunSnapshots(Option<UndoStore>);
 
 impl RunSnapshots {
-    pub(super) fn of(workspace: &Workspace, homes: &Homes, driver: &Driver) -> Self {
+    /// Takes the snapshot with which the session begins, before anything of the client runs.
+    pub(super) fn begin(workspace: &Workspace, homes: &Homes, driver: &Driver, notifier: &dyn Notifier) -> Self {
         let store = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
-        Self(store.map(UndoStore::watching))
+        let store = store.map(UndoStore::watching);
+        if let Some(Err(error)) = store.as_ref().map(|undo| undo.begin(driver.session().as_str(), None)) {
+            notifier.say(&format!("tripwire: no undo so far: {error}; {}", error.hint()));
+        }
+        Self(store)
     }
 
     pub(super) const fn store(&self) -> Option<&UndoStore> {
         self.0.as_ref()
-    }
-
-    /// Takes the snapshot with which the session begins, before anything of the client runs.
-    pub(super) fn begin(&self, session: &str, notifier: &dyn Notifier) {
-        if let Some(Err(error)) = self.0.as_ref().map(|undo| undo.begin(session, None)) {
-            notifier.say(&format!("tripwire: no undo so far: {error}; {}", error.hint()));
-        }
     }
 }

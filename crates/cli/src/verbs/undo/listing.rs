@@ -1,6 +1,6 @@
 //! The steps that can be taken back, what no snapshot holds, a snapshot by hand, and retention.
 
-use super::{print_lines, shown};
+use super::lines::{print_lines, shown};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::Form;

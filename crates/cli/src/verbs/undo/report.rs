@@ -1,6 +1,6 @@
 //! What taking back would do or has done, in words and as JSON.
 
-use super::{print_lines, shown};
+use super::lines::{print_lines, shown};
 use crate::error::Problem;
 use crate::print::Form;
 use serde_json::json;

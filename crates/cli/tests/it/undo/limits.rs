@@ -16,7 +16,7 @@ fn set(fixture: &HookFixture, words: &[&str]) -> Output {
 }
 
 #[test]
-fn ctrl_4_a_limit_is_set_in_both_directions_and_counts_at_once() {
+fn ctrl_5_a_limit_is_set_in_both_directions_and_counts_at_once() {
     let fixture = session();
     assert_eq!(fixture.answer("PreToolUse", &shell("make a")), Value::Null);
     let lowered = set(&fixture, &["limits.max_session_runtime=1s", "--reason", "time for bed", "--json"]);
@@ -43,7 +43,7 @@ fn ctrl_4_a_limit_is_set_in_both_directions_and_counts_at_once() {
 }
 
 #[test]
-fn ctrl_4_thresholds_stay_frozen_and_broken_input_sets_nothing() {
+fn ctrl_5_thresholds_stay_frozen_and_broken_input_sets_nothing() {
     let fixture = session();
     for words in [
         &["gate.max_tokens_per_minute=9"][..],
