@@ -16,6 +16,7 @@ mod facts;
 mod frontend;
 mod real_call;
 mod saved_engines;
+mod snapshots;
 mod tool_runner;
 mod waiting;
 mod watch;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 /// The groups of verbs; a verb in none of them is not shown.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
-    ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "arm", "disarm"]),
-    ("Look", &["status", "ls", "cost", "log", "why", "verify", "export", "replay", "explain"]),
+    ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "undo", "redo", "set", "arm", "disarm"]),
+    ("Look", &["status", "ls", "cost", "log", "diff", "why", "verify", "export", "replay", "explain"]),
     ("Tune", &["tune", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];

@@ -14,6 +14,7 @@ mod policy;
 mod print;
 mod session;
 mod sessions;
+mod snapshots;
 mod verbs;
 mod workspace;
 

@@ -101,6 +101,11 @@ pub(crate) fn question(text: &str) -> String {
     answer
 }
 
+/// Whether the person at the terminal agrees.
+pub(crate) fn agrees(text: &str) -> bool {
+    matches!(question(text).trim(), "y" | "Y" | "yes")
+}
+
 /// Opens a file, or standard input for `-`.
 pub(crate) fn open(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
     if file == Path::new("-") {

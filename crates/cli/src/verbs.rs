@@ -8,6 +8,7 @@ mod completions;
 mod control;
 mod cost;
 mod decide;
+mod diff;
 mod doctor;
 mod explain;
 mod export;
@@ -28,10 +29,12 @@ mod review;
 mod run;
 pub(crate) mod sandbox;
 mod scan;
+mod set;
 mod status;
 mod statusline;
 mod step;
 mod tune;
+mod undo;
 mod verify;
 mod why;
 
@@ -52,6 +55,10 @@ pub(crate) enum Verb {
     Ack(control::AckArgs),
     Allow(allow::AllowArgs),
     Approvals(approvals::ApprovalsArgs),
+    Undo(undo::UndoArgs),
+    Redo(undo::RedoArgs),
+    Diff(diff::DiffArgs),
+    Set(set::SetArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
@@ -97,6 +104,10 @@ impl Verb {
             Self::Ack(args) => control::ack(&args),
             Self::Allow(args) => allow::run(&args),
             Self::Approvals(args) => approvals::run(&args),
+            Self::Undo(args) => undo::run(&args),
+            Self::Redo(args) => undo::redo(&args),
+            Self::Diff(args) => diff::run(&args),
+            Self::Set(args) => set::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
             Self::Log(args) => log::run(&args),

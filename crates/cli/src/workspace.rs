@@ -8,6 +8,7 @@ use tripwire_clients::{Client, Homes};
 use tripwire_journal::keys::KeyHome;
 use tripwire_secrets::{KnownSecret, Redactor};
 use tripwire_session::driver::{Signing, views, workspace_redactor};
+use tripwire_undo::UndoStore;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::policy_file;
@@ -15,7 +16,7 @@ use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Places, StatePlace, Workspace, exclude};
 
 /// The workspace.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Where {
     /// The workspace; by default the one that the current folder belongs to.
     #[arg(long, value_name = "DIR")]
@@ -179,6 +180,12 @@ pub(crate) fn homes() -> Homes {
         Some(value) => homes.with(home, value),
         None => homes,
     })
+}
+
+/// What of the person's own the client's processes do not see: the keys, and all snapshots.
+pub(crate) fn hidden() -> Vec<PathBuf> {
+    let keys = key_home().map(|home| home.folders().to_vec()).unwrap_or_default();
+    keys.into_iter().chain(homes().own_state().map(|state| UndoStore::parent(&state))).collect()
 }
 
 /// What of the person's own the client's processes may only read: our state and settings, and the settings that call our

@@ -12,12 +12,14 @@ mod disk;
 pub(crate) mod event;
 mod figures;
 pub mod handler;
+mod held_call;
 mod hook_call;
 mod inputs;
 mod legible;
 mod memory;
 pub(crate) mod reply;
 pub(crate) mod time_limit;
+mod undo;
 pub mod window;
 pub(crate) mod wire;
 

@@ -96,6 +96,13 @@ pub fn touches(protected: &ProtectedPaths, call: &ToolCall, input: &Value, facts
     })
 }
 
+/// All command lines among a call's arguments.
+pub(crate) fn lines_of(input: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    command_lines(input, &mut lines);
+    lines
+}
+
 /// All command lines among the arguments, however deep.
 fn command_lines(value: &Value, lines: &mut Vec<String>) {
     match value {

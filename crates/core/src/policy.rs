@@ -24,7 +24,7 @@ pub use setting::{
 };
 pub use settings::{
     Activity, Approvals, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify,
-    Policy, Review, Safety, Sandbox, Secrets, Tools,
+    Policy, Review, Safety, Sandbox, Secrets, Tools, Undo,
 };
 
 use crate::explain::Explain;

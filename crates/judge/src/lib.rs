@@ -20,6 +20,7 @@ mod judge;
 mod line;
 mod losses;
 mod names;
+pub mod read_only;
 pub mod reading;
 mod repository;
 mod rules;

@@ -93,8 +93,12 @@ fn keep(guard: &Guard, jobs: &Receiver<Job>) {
                 if pulse.over {
                     continue; // Only what is handed over counts from here on.
                 }
-                let read = looks.is_multiple_of(READ_EVERY) && (pulse.held().is_some() || pulse.stopped().is_some());
-                if read { guard.refresh().and_then(|()| guard.look()) } else { guard.look() }
+                // What a person did in another process counts here too: it is held no more, or has another limit.
+                if looks.is_multiple_of(READ_EVERY) {
+                    guard.refresh().and_then(|()| guard.look())
+                } else {
+                    guard.look()
+                }
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };

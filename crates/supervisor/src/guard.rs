@@ -8,12 +8,14 @@ mod open_calls;
 mod patience;
 mod place;
 pub(crate) mod pulse;
+mod snapshots;
 mod waiting;
 
 use self::model_calls::ModelInput;
 use self::open_calls::OpenCalls;
 pub(crate) use self::place::GuardPlace;
 use self::pulse::{Orders, Pulse, TestRun};
+use self::snapshots::RunSnapshots;
 use self::waiting::{Waited, throttle_words, waits};
 use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, Presence};
@@ -46,6 +48,7 @@ pub(crate) struct Guard {
     notifier: Arc<dyn Notifier>,
     gateway: Option<ModelGateway>,
     sources: Mutex<Option<FileMarks>>,
+    snapshots: RunSnapshots,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     open: Mutex<OpenCalls>,
@@ -59,9 +62,10 @@ impl Guard {
         let GuardPlace { workspace, homes, presence, notifier, gateway } = around;
         let sources = Mutex::new(FileMarks::of(workspace.root()));
         let pulse = Mutex::new(Pulse::of(&driver));
+        let snapshots = RunSnapshots::begin(&workspace, &homes, &driver, &*notifier);
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
-        Self { workspace, homes, presence, notifier, gateway, sources, engine, pulse, open, changed, served }
+        Self { workspace, homes, presence, notifier, gateway, sources, snapshots, engine, pulse, open, changed, served }
     }
 
     /// The gateway of the run, if it has one.
@@ -182,13 +186,16 @@ impl Guard {
         {
             return Reply::default();
         }
+        let (workspace, homes, changes) = (&self.workspace, &self.homes, Measured::Given(None));
+        let figures = FigureUse::ContextOnly;
         let handler = HookHandler {
-            workspace: &self.workspace,
-            homes: &self.homes,
+            workspace,
+            homes,
             clock: clock::now,
-            changes: Measured::Given(None),
-            figures: FigureUse::ContextOnly,
+            changes,
+            figures,
             held: OnHeldCall::Refuses,
+            undo: None,
         };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
@@ -288,8 +295,8 @@ impl Guard {
             self.take_model_calls(driver)?;
             let counts = self.gateway.as_ref().is_some_and(ModelGateway::counts);
             let figures = if counts { FigureUse::ContextOnly } else { FigureUse::Everything };
-            let (workspace, homes) = (&self.workspace, &self.homes);
-            let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held };
+            let (workspace, homes, undo) = (&self.workspace, &self.homes, self.snapshots.store());
+            let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held, undo };
             let spent = driver.view().spent;
             let handled = handler.handle(call, driver, attempt)?;
             if let Some(gateway) = self.gateway.as_ref().filter(|_| driver.view().spent != spent) {

@@ -19,4 +19,4 @@ pub mod test_command;
 mod walk;
 mod workspace;
 
-pub use workspace::{Places, StatePlace, Workspace, WorkspaceError};
+pub use workspace::{Places, StatePlace, Workspace, WorkspaceError, state_name};

@@ -245,14 +245,20 @@ fn may_write(folder: &Path) -> io::Result<()> {
     rustix::fs::accessat(CWD, folder, wanted, AtFlags::EACCESS).map_err(io::Error::from)
 }
 
-/// The state folder of a workspace that is not writable: readable by name, unique by the digest of its path.
+/// The state folder of a workspace that is not writable.
 fn outside(root: &Path, places: &Places) -> Result<PathBuf, WorkspaceError> {
-    use std::os::unix::ffi::OsStrExt as _;
     let state_home = places.state_home().ok_or_else(|| WorkspaceError::NoStateHome { root: root.to_owned() })?;
+    Ok(state_home.join("tripwire").join(state_name(root)))
+}
+
+/// The name of a workspace among others in the person's state folder: readable, and unique by the digest of its path.
+#[must_use]
+pub fn state_name(root: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
     let digest = Sha256::digest(root.as_os_str().as_bytes());
     let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let name = root.file_name().map_or_else(|| "root".into(), std::ffi::OsStr::to_string_lossy);
-    Ok(state_home.join("tripwire").join(format!("{name}-{digest}")))
+    format!("{name}-{digest}")
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 21] = [
+const WALLS: [Wall; 22] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -47,6 +47,7 @@ const WALLS: [Wall; 21] = [
     wall("crates/sandbox", &["core", "fs"], Foreign::Only(&["libc", "rustix", "sha2", "thiserror"])),
     wall("crates/journal", &["core", "fs"], Foreign::NoNetwork),
     wall("crates/workspace", &["core", "fs", "journal", "sandbox"], Foreign::NoNetwork),
+    wall("crates/undo", &["core", "fs", "workspace"], Foreign::NoNetwork),
     wall("crates/judge", &["core", "fs", "observe", "secrets", "shell", "workspace"], Foreign::NoNetwork),
     wall("crates/authority", &["core", "fs", "journal", "judge", "observe", "shell", "workspace"], Foreign::NoNetwork),
     wall(
@@ -56,7 +57,7 @@ const WALLS: [Wall; 21] = [
     ),
     wall(
         "crates/clients",
-        &["authority", "core", "fs", "judge", "observe", "sandbox", "secrets", "session", "shell", "workspace"],
+        &["authority", "core", "fs", "judge", "observe", "sandbox", "secrets", "session", "shell", "undo", "workspace"],
         Foreign::Network,
     ),
     wall(
@@ -78,6 +79,7 @@ const WALLS: [Wall; 21] = [
             "secrets",
             "session",
             "shell",
+            "undo",
             "workspace",
         ],
         Foreign::Network,
@@ -90,7 +92,7 @@ const WALLS: [Wall; 21] = [
     ),
     wall(
         "crates/agent",
-        &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "workspace"],
+        &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "undo", "workspace"],
         Foreign::Network,
     ),
     Wall { folder: "crates/cli", ours: Ours::Product, foreign: Foreign::NoNetwork },

@@ -388,10 +388,9 @@ impl Session<'_> {
         });
         self.took = begun.elapsed();
         let took = self.took;
+        self.runner.snapshot_notices().iter().for_each(|notice| self.frontend.notice(notice));
         let plan = plan_of(&call.arguments).filter(|_| call.tool == PLAN && !returned.how.is_error());
-        if let Some(plan) = plan {
-            self.learn(RunRecord::Planned(plan), Duration::ZERO)?;
-        }
+        plan.map(|plan| self.learn(RunRecord::Planned(plan), Duration::ZERO)).transpose()?;
         self.learn(RunRecord::Returned(returned), took)
     }
 

@@ -5,6 +5,7 @@ use super::conversation::{Conversation, Tail};
 use super::engine_set::EngineSet;
 use super::error::SessionError;
 use super::frontend::Frontend;
+use super::snapshots::LoopSnapshots;
 use super::tool_runner::{ToolAccess, ToolRunner, ToolRunnerError};
 use crate::engines::Engine;
 use crate::prompt;
@@ -48,6 +49,8 @@ pub struct Plan {
     pub layout: Layout,
     /// Who signs checkpoints.
     pub signing: Option<Signing>,
+    /// The folder of our own state, where snapshots go; without it none are taken.
+    pub own_state: Option<PathBuf>,
 }
 
 /// Checks everything about a new session that can be checked without making anything; gives its wall clock.
@@ -201,7 +204,10 @@ fn setup(plan: &Plan, driver: &Driver, registry_sha256: Digest) -> Setup {
 /// The tools of a session, as far as its role reaches; on a staged copy, where a reviewer must approve what they did.
 fn runner(plan: &Plan, driver: &Driver) -> Result<ToolRunner, SessionError> {
     let access = ToolAccess::of(driver.frozen().permissions.as_ref(), driver.role());
+    let snapshots =
+        LoopSnapshots::of(plan.own_state.as_deref(), &plan.root, driver.session().as_str(), driver.policy());
     let runner = ToolRunner::new(&plan.root, &plan.layout, driver.policy(), access, driver.redactor()?)?;
+    let runner = runner.with_snapshots(snapshots);
     if plan.engines.reviewer.is_none() {
         return Ok(runner);
     }

@@ -5,6 +5,7 @@
 
 use super::change;
 use super::real_call::RealCall;
+use super::snapshots::LoopSnapshots;
 use crate::engines::ToolSpec;
 use crate::tools::registry::{FINISH, SHELL};
 use crate::tools::{self, Decoded, Limits, Meaning, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
@@ -16,7 +17,7 @@ use tripwire_core::chain::event::{AgentEvent, DiskChanges, ErrorClass, Flag, Sta
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{Grant, Permission};
-use tripwire_core::label::Fingerprint;
+use tripwire_core::label::{Fingerprint, Label};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
@@ -118,6 +119,8 @@ pub(super) struct ToolRunner {
     staging: Option<Staging>,
     /// The tree as it was after the last call that could change it.
     marks: Option<FileMarks>,
+    /// The workspace before and after each call, for undo.
+    snapshots: LoopSnapshots,
     /// The call at hand, decoded once: from its check until its event.
     current: Option<CurrentCall>,
 }
@@ -135,6 +138,7 @@ struct EndedCall {
     ran: Ran,
     /// What changed on disk meanwhile, where that was measured.
     changes: Option<DiskChanges>,
+    snapshot: Option<Label>,
 }
 
 impl ToolRunner {
@@ -162,6 +166,7 @@ impl ToolRunner {
             redactor: redactor.clone(),
             staging: None,
             marks: None,
+            snapshots: LoopSnapshots::default(),
             current: None,
         })
     }
@@ -182,6 +187,16 @@ impl ToolRunner {
         self.staging = Some(staging);
         self.marks = None;
         Ok(self)
+    }
+
+    /// Takes snapshots from now on.
+    pub(super) fn with_snapshots(self, snapshots: LoopSnapshots) -> Self {
+        Self { snapshots, ..self }
+    }
+
+    /// What a person has to know of the snapshots.
+    pub(super) fn snapshot_notices(&mut self) -> Vec<String> {
+        self.snapshots.notices()
     }
 
     /// What keeps secrets out of the record.
@@ -276,7 +291,7 @@ impl ToolRunner {
         if let Err(fault) = self.take_up(call) {
             return returned(CallOutcome::NotRun, fault.for_model());
         }
-        let Self { files, memory, executor, limits, memories, current, marks, .. } = self;
+        let Self { files, memory, executor, limits, memories, current, marks, snapshots, staging, .. } = self;
         let Some(current) = current else {
             return returned(CallOutcome::NotRun, "not run: the call was lost; ask again".to_owned());
         };
@@ -286,6 +301,12 @@ impl ToolRunner {
             None => FileMarks::of(tree),
         };
         let before = if may_write { looked(marks, files.tree()) } else { None };
+        // On a staged copy nothing reaches the workspace before it is applied.
+        let kept = may_write && staging.is_none() && snapshots.may_change(current.decoded.tool(), &call.real.arguments);
+        let step = permit.request().get();
+        if kept {
+            snapshots.before(step, &format!("{} {}", call.recorded.tool, call.recorded.arguments));
+        }
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
@@ -303,7 +324,8 @@ impl ToolRunner {
             *marks = Some(after);
             Some(changes)
         });
-        current.ended = Some(EndedCall { ran, changes });
+        let snapshot = if kept { snapshots.after(step) } else { None };
+        current.ended = Some(EndedCall { ran, changes, snapshot });
         returned
     }
 
@@ -312,8 +334,8 @@ impl ToolRunner {
         let current = self.current.take().filter(|current| current.decoded.is_recorded_as(call));
         let ran = current.filter(|_| !was_never_run(returned.how));
         let mut event = match ran {
-            Some(CurrentCall { decoded, ended: Some(EndedCall { ran, changes }) }) => {
-                AgentEvent { changes, ..ran.event(&decoded, &self.files, &mut self.observer, &self.redactor) }
+            Some(CurrentCall { decoded, ended: Some(EndedCall { ran, changes, snapshot }) }) => {
+                AgentEvent { changes, snapshot, ..ran.event(&decoded, &self.files, &mut self.observer, &self.redactor) }
             }
             Some(CurrentCall { ended: None, .. }) | None => self.event_from_text(call, returned),
         };
@@ -384,13 +406,17 @@ impl ToolRunner {
         let Some(permit) = permit else {
             return returned(CallOutcome::NotRun, "not applied: there is no permit".to_owned());
         };
+        let step = permit.request().get();
         if let Err(error) = spend(permit, action) {
             return returned(CallOutcome::Refused, error.to_string());
         }
         let Some(staging) = self.staging.take() else {
             return returned(CallOutcome::NotRun, "not applied: nothing is staged".to_owned());
         };
-        match staging.apply(proposal) {
+        self.snapshots.before(step, "apply the reviewed change");
+        let applied = staging.apply(proposal);
+        self.snapshots.after(step);
+        match applied {
             Ok(changes) => returned(CallOutcome::Done, format!("{} changes applied", changes.changes().len())),
             Err(error) => returned(CallOutcome::Failed, format!("not applied: {error}")),
         }

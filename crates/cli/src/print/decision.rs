@@ -140,6 +140,8 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::Prompt => "goes on after a loop",
         HumanAct::SetMode(_) => "changes what binds",
         HumanAct::MendGuard => "mends the guard",
+        HumanAct::Retune(_) => "sets a limit of the session",
+        HumanAct::ChangeFiles(_) => "takes steps back or brings them back",
         HumanAct::Other(_) | HumanAct::Signed(_) => "writes something down",
     }
 }

@@ -287,6 +287,7 @@ fn plan(objective: String, engines: EngineSet, workspace: &Workspace) -> Plan {
         root: workspace.root().to_owned(),
         layout: workspace.layout().clone(),
         signing: workspace::signing(workspace),
+        own_state: workspace::homes().own_state(),
     }
 }
 

@@ -23,6 +23,7 @@ use tripwire_session::foreign::Foreign;
 use tripwire_supervisor::socket::{
     self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
 };
+use tripwire_undo::UndoStore;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::mode;
@@ -154,6 +155,10 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
+    let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
+    // Nothing confines the agent here: its calls can write the manifest.
+    let mut driver = driver.with_reach(ManifestReach::Open);
+    let undo = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
     let mut handler = HookHandler {
         workspace,
         homes: &homes,
@@ -161,10 +166,8 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         changes: Measured::ByHooks,
         figures: FigureUse::Everything,
         held: OnHeldCall::Refuses,
+        undo: undo.as_ref(),
     };
-    let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
-    // Nothing confines the agent here: its calls can write the manifest.
-    let mut driver = driver.with_reach(ManifestReach::Open);
     let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     let patience = answer_wait(&driver).min(time_limit().wait);

@@ -129,7 +129,7 @@ fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
         print::say("nothing was changed: there is no terminal to ask on; add `--yes` to write this");
         return Ok(false);
     }
-    let agreed = ask("write this? [y/N] ");
+    let agreed = print::agrees("write this? [y/N] ");
     if !agreed {
         print::say("nothing was changed");
     }
@@ -137,10 +137,6 @@ fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
 }
 
 /// Asks a person on the terminal; what cannot be read is no yes.
-fn ask(question: &str) -> bool {
-    matches!(print::question(question).trim(), "y" | "Y" | "yes")
-}
-
 /// What is to be done, and for whom.
 struct Plan {
     clients: Vec<Client>,
@@ -200,7 +196,7 @@ impl Plan {
         let asks = !args.yes && !args.print && std::io::stdin().is_terminal() && print::is_terminal();
         if !asks {
             print::say(&format!("note: `--statusline` also shows tripwire's line in the status bar of {titles}"));
-        } else if ask(&format!("also show tripwire's line in the status bar of {titles}? [y/N] ")) {
+        } else if print::agrees(&format!("also show tripwire's line in the status bar of {titles}? [y/N] ")) {
             self.status_line = StatusLineWish::Wanted;
         }
     }

@@ -5,14 +5,18 @@ use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
 use crate::moment::moment;
 use crate::print::{Form, Out};
+use crate::snapshots;
 use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
+use tripwire_core::input::What;
 use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_session::driver::{open_existing, words};
+use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -75,13 +79,14 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     let begun = Instant::now();
     let mut at = (journal.beginning(), 0);
+    let steps = UndoSteps::of(&workspace, session.as_str());
     loop {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
             if is_wanted(args, since, &pair) {
                 match args.form.json {
                     true => out.line(&as_json(&pair)?)?,
-                    false => out.prose(&in_words(&pair))?,
+                    false => out.prose(&format!("{}{}", in_words(&pair), steps.words(&pair)))?,
                 }
             }
         }
@@ -143,6 +148,28 @@ fn kind_of_input(text: &str) -> Option<String> {
         | serde_json::Value::Bool(_)
         | serde_json::Value::Number(_)
         | serde_json::Value::Array(_) => None,
+    }
+}
+
+/// Which steps changed files, and can be taken back.
+struct UndoSteps(BTreeMap<u64, &'static str>);
+
+impl UndoSteps {
+    fn of(workspace: &Workspace, session: &str) -> Self {
+        let history = snapshots::store(workspace).and_then(|store| Ok(store.history()?)).unwrap_or_default();
+        let steps = history.steps().iter().filter(|step| step.session == session && step.changed_files());
+        let words = |undone| if undone { "taken back; `tripwire redo` brings it back" } else { "changed files" };
+        Self(steps.map(|step| (step.step, words(step.undone))).collect())
+    }
+
+    fn words(&self, pair: &Pair) -> String {
+        let snapshot = if let What::Event(event) = &pair.input.what { event.snapshot.as_ref() } else { None };
+        let none = snapshot.and_then(|snapshot| snapshot.as_str().strip_prefix("none: "));
+        match (self.0.get(&pair.number), none) {
+            (Some(words), _) => format!("\n{:>28}{words} (step {})", "", pair.number),
+            (None, Some(why)) => format!("\n{:>28}no snapshot after it: {why}", ""),
+            (None, None) => String::new(),
+        }
     }
 }
 

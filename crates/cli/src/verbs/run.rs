@@ -182,7 +182,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         cwd,
         env: std::env::vars_os().collect(),
         homes: workspace::homes(),
-        hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+        hidden: workspace::hidden(),
         kept: workspace::read_only(),
         temporary: workspace::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,

@@ -133,7 +133,7 @@ impl Answer<'_> {
         let What::Human(act) = &self.pair.input.what else { return None };
         let (act, by) = act.unsigned();
         let done = match act {
-            HumanAct::Other(said) => said.to_string(),
+            HumanAct::Other(said) | HumanAct::ChangeFiles(said) => said.to_string(),
             HumanAct::Stop
             | HumanAct::Pause
             | HumanAct::WithdrawStop
@@ -144,6 +144,7 @@ impl Answer<'_> {
             | HumanAct::SetDirtyBits(_)
             | HumanAct::RaiseBudget(_)
             | HumanAct::MendGuard
+            | HumanAct::Retune(_)
             | HumanAct::AllowOnce(_)
             | HumanAct::Deny(_)
             | HumanAct::Prompt

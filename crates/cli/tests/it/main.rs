@@ -26,4 +26,5 @@ mod scenarios;
 mod secrets;
 mod seeds;
 mod session;
+mod undo;
 mod verbs;

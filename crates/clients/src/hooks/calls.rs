@@ -154,7 +154,7 @@ fn kept(input: String) -> String {
 }
 
 /// What tells a call from others: its id, or its contents where hooks name no calls.
-fn key(ids: CallIds, tool: &ToolCall) -> Fingerprint {
+pub(super) fn key(ids: CallIds, tool: &ToolCall) -> Fingerprint {
     match (ids, &tool.call_id) {
         (CallIds::Shared, Some(id)) => Fingerprint::of(id.as_bytes()),
         (CallIds::Shared, None) | (CallIds::Unnamed, _) => content_key(tool),

@@ -8,10 +8,13 @@ use super::answer::{self, Answer};
 use super::disk::{DiskWatch, Others};
 use super::event::{Event, Source};
 use super::figures::{self, FigureUse};
+pub use super::held_call::OnHeldCall;
+use super::held_call::open_question;
 use super::hook_call::{HookCall, say};
 use super::inputs::{self, CallContext, Verified};
 use super::memory::HookMemory;
 use super::reply::Reply;
+use super::undo::{PassedCall, StepSnapshots};
 use super::window;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
@@ -30,6 +33,7 @@ use tripwire_judge as judge;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome, StepWords};
 use tripwire_session::foreign::Foreign;
+use tripwire_undo::UndoStore;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -51,17 +55,8 @@ pub struct HookHandler<'a> {
     pub figures: FigureUse,
     /// What is done with a held call.
     pub held: OnHeldCall,
-}
-
-/// What is done with a call that only a person's answer is missing for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnHeldCall {
-    /// The caller waits for the answer, then handles the event again.
-    Waits,
-    /// It is refused.
-    Refuses,
-    /// It is refused, after it waited so long and nobody answered.
-    RefusesAfter(Duration),
+    /// Where snapshots of the workspace go; none are taken without it.
+    pub undo: Option<&'a UndoStore>,
 }
 
 /// Who measures what a call changes on disk.
@@ -112,6 +107,10 @@ impl HookHandler<'_> {
                     Source::Resumed => figures::skip(call, &mut memory),
                     Source::Compacted => memory.forget_context(),
                     Source::Startup => {}
+                }
+                let facts = self.facts(call, driver);
+                if let Some(why) = self.snapshots(call, driver.session().as_str(), &facts).begin() {
+                    memory.notices.push(why);
                 }
                 self.begin(call, *source)?
             }
@@ -260,7 +259,23 @@ impl HookHandler<'_> {
             let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
             DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
         }
+        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Some(last)) =
+            (&call.event, &answer, taken.last_mut())
+        {
+            let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
+            let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
+            let label = label.to_owned();
+            let passed = PassedCall { tool, step: last.decision.i.get(), label, others };
+            let snapshots = self.snapshots(call, driver.session().as_str(), &known.facts);
+            last.notices.extend(std::mem::take(&mut memory.notices));
+            last.notices.extend(snapshots.before(passed));
+        }
         Ok(answer)
+    }
+
+    /// Snapshots around the calls of this session.
+    fn snapshots<'b>(&'b self, call: &HookCall, session: &'b str, facts: &'b judge::Facts) -> StepSnapshots<'b> {
+        StepSnapshots { store: self.undo, session, ids: call.client.adapter().hooks.call_ids, facts }
     }
 
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
@@ -306,6 +321,7 @@ impl HookHandler<'_> {
                     Measured::Given(changes) => changes.clone(),
                     Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign }.after(tool),
                 };
+                event.snapshot = self.snapshots(call, driver.session().as_str(), context.facts).after(tool);
                 figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 driver.keep_step(&StepWords {
@@ -424,16 +440,6 @@ fn answer_to(call: &HookCall, decisions: &[&Decision], memory: &mut HookMemory) 
         memory.remarks.push(text.clone());
     }
     answer
-}
-
-/// The code of a call that is held and that nobody has answered.
-fn open_question(decision: &Decision) -> Option<Label> {
-    match &decision.safety.error {
-        Some(EnforcementError::FloorHeld(held)) if !decision.safety.allowed && held.denied.is_none() => {
-            Some(held.code.clone())
-        }
-        _ => None,
-    }
 }
 
 /// The event of a call that was refused for what it is, and not for when it came.

@@ -22,6 +22,8 @@ pub(super) struct HookMemory {
     /// Remarks that wait for an answer that can carry them.
     #[serde(rename = "told")]
     pub(super) remarks: Vec<String>,
+    /// What a person has to know, and no answer could carry yet.
+    pub(super) notices: Vec<String>,
     /// A person spoke and no event has said so yet.
     pub(super) person_spoke: bool,
     /// Sub-agents that the engine let in.
@@ -63,6 +65,7 @@ impl Default for HookMemory {
     fn default() -> Self {
         Self {
             remarks: Vec::new(),
+            notices: Vec::new(),
             person_spoke: false,
             agents: Vec::new(),
             starters: Vec::new(),

@@ -1,44 +1,7 @@
 //! What the programs of a command line do, as far as it matters here.
 
-/// Programs that read files and write none.
-const READERS: &[&str] = &[
-    "cat",
-    "ls",
-    "head",
-    "tail",
-    "more",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "wc",
-    "stat",
-    "file",
-    "diff",
-    "cmp",
-    "jq",
-    "du",
-    "test",
-    "[",
-    "echo",
-    "printf",
-    "md5sum",
-    "sha256sum",
-    "pwd",
-    "true",
-    "cut",
-    "tr",
-    "nl",
-    "od",
-    "strings",
-    "realpath",
-    "readlink",
-    "basename",
-    "dirname",
-    "column",
-    "fold",
-    "tac",
-];
+use tripwire_judge::read_only::is_cluster;
+pub(super) use tripwire_judge::read_only::reads;
 
 /// Programs that take something away together with what is inside it.
 const MOVERS: &[&str] = &["rm", "mv", "rmdir", "unlink", "shred", "rimraf", "trash", "srm", "wipe"];
@@ -50,13 +13,14 @@ const FILES: &[&str] = &["cp", "tee", "touch", "mkdir", "ln", "install", "trunca
 pub(super) const OURS: &str = "tripwire";
 
 /// The verbs of `tripwire` by which a person lets something go on that was held.
-const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "tune", "web", "watch"];
+const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "tune", "undo", "redo", "set", "web", "watch"];
 
 /// The verbs of `tripwire` that only look.
 const LOOKS: &[&str] = &[
     "status",
     "ls",
     "log",
+    "diff",
     "why",
     "explain",
     "verify",
@@ -74,56 +38,6 @@ const LOOKS: &[&str] = &[
     "--version",
     "-V",
 ];
-
-/// Whether a command only reads. In doubt it does not: that matters only if it names something protected as well.
-pub(super) fn reads(program: &str, words: &[String]) -> bool {
-    let has = |starts: &[&str]| words.iter().any(|word| starts.iter().any(|start| word.starts_with(start)));
-    let cluster = |letter: char| words.iter().any(|word| is_cluster(word) && word.contains(letter));
-    let files = words.iter().filter(|word| !word.starts_with('-')).count();
-    match program {
-        "find" | "gfind" => !has(&["-fprint", "-fls"]),
-        "sed" | "gsed" => !cluster('i') && !has(&["--in-place", "--i"]),
-        "sort" => !cluster('o') && !has(&["--o"]),
-        "tree" | "less" => !cluster('o') && !cluster('O') && !has(&["--log-file", "--LOG-FILE"]),
-        // The second file is written.
-        "uniq" => files < 2,
-        "xxd" => files < 2 && !cluster('r'),
-        "awk" | "gawk" | "mawk" => {
-            !has(&["-f", "-i", "--file", "--include"])
-                && !words.iter().any(|word| word.contains(['>', '|']) || word.contains("system"))
-        }
-        "git" => git_reads(words),
-        other => READERS.contains(&other),
-    }
-}
-
-/// Whether a word is a run of short options.
-fn is_cluster(word: &str) -> bool {
-    word.starts_with('-') && !word.starts_with("--")
-}
-
-/// Whether git only looks; what is set before its verb may be anything.
-fn git_reads(words: &[String]) -> bool {
-    const LOOKS: &[&str] = &[
-        "add",
-        "commit",
-        "status",
-        "diff",
-        "log",
-        "show",
-        "ls-files",
-        "ls-tree",
-        "blame",
-        "grep",
-        "check-ignore",
-        "rev-parse",
-    ];
-    let verb = words.iter().find(|word| *word != "--no-pager");
-    verb.is_some_and(|verb| LOOKS.contains(&verb.as_str()))
-        && !words
-            .iter()
-            .any(|word| word.starts_with("--output") || word.starts_with("-O") || word.starts_with("--open"))
-}
 
 /// Whether a command takes folders away.
 pub(super) fn moves(program: &str) -> bool {

@@ -4,7 +4,7 @@ use super::Chain;
 use super::turn::Turn;
 use crate::decision::FindingKind;
 use crate::effect::{Effect, HoldReason, StopReason};
-use crate::input::{Counter, HumanAct, Report, ReportCause, StandingReport};
+use crate::input::{Counter, HumanAct, Report, ReportCause, Retune, StandingReport};
 use crate::policy::Profile;
 use crate::rules::Rule;
 use crate::units::{Count, RunMillis};
@@ -70,12 +70,34 @@ impl Chain {
                 gate.standing.clear(HoldReason::GuardFailure);
                 "a person fixed what broke the guard"
             }
+            HumanAct::Retune(retune) => self.retune(retune),
+            HumanAct::ChangeFiles(what) => {
+                gate.dirty.change_by_hand();
+                what.as_str()
+            }
             HumanAct::Other(what) => what.as_str(),
             // An act is signed once.
             HumanAct::Signed(_) => "a person's act was signed twice and has no effect",
         };
         let text = by.as_ref().map_or_else(|| done.into(), |by| format!("{done} ({by})"));
         turn.note(FindingKind::ManualOverride, Rule::Control, &text);
+    }
+
+    /// A person sets a limit or the budget; thresholds stay as they were frozen.
+    fn retune(&mut self, retune: &Retune) -> &'static str {
+        let mut policy = self.policy.clone();
+        let set = Retune::may_set(retune.key.as_str())
+            && policy.set(retune.key.as_str(), retune.value.as_str()).is_ok()
+            && policy.check().is_ok();
+        if !set {
+            return "a person's change of a setting was not applied: it is frozen, or its value is wrong";
+        }
+        self.policy = policy;
+        let gate = &mut self.state.gate;
+        if retune.is_budget() {
+            gate.money.begin_budget();
+        }
+        "a person set a limit of the session"
     }
 
     /// A person has read a report: what it held is cleared, and its counter goes to zero.

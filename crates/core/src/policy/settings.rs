@@ -295,6 +295,21 @@ settings! {
         /// open, else 0.
         wait: AnswerWait = AnswerWait::Auto, "SPEC §14";
     }
+    /// Snapshots of the workspace, by which steps are taken back.
+    Undo undo {
+        /// Whether snapshots are taken.
+        snapshots: Switch = Switch::On, "SPEC §12";
+        /// Names of folders that no snapshot holds: what a tool can make again.
+        exclude: List = List::new(
+            "node_modules,target,.venv,venv,__pycache__,.tox,.mypy_cache,.pytest_cache,.ruff_cache,.gradle",
+        ), "SPEC §12";
+        /// Mebibytes of the largest file that is kept.
+        file_mib_max: Count = Count::new(100), "SPEC §12";
+        /// Mebibytes that all snapshots of a workspace may take.
+        store_mib_max: Count = Count::new(4_096), "SPEC §12";
+        /// Days that snapshots are kept.
+        keep_days: Count = Count::new(14), "SPEC §12";
+    }
     /// Who is notified.
     Notify notify {
         /// A command that is run with the message as its last argument on a soft suspend, a hold or a stop; empty: none.

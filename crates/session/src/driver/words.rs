@@ -16,6 +16,10 @@ pub fn in_short(what: &What) -> String {
         What::Tick => "time passed".to_owned(),
         What::Human(act) => match act.unsigned() {
             (HumanAct::Other(said), _) => format!("a person: {said}"),
+            (HumanAct::ChangeFiles(said), None) => format!("a person: {said}"),
+            (HumanAct::ChangeFiles(said), Some(by)) => format!("a person: {said} ({by})"),
+            (HumanAct::Retune(set), None) => format!("a person: sets {} to {}", set.key, set.value),
+            (HumanAct::Retune(set), Some(by)) => format!("a person: sets {} to {} ({by})", set.key, set.value),
             (act, None) => format!("a person: {}", json(act)),
             (act, Some(by)) => format!("a person: {} {by}", json(act)),
         },

@@ -222,6 +222,10 @@ impl Pulse {
     pub(super) fn see(&mut self, driver: &Driver) {
         self.view = driver.view();
         self.recent = driver.recent().to_vec();
+        // Another process may have set an earlier end.
+        if let Some(end) = self.view.session_deadline {
+            self.deadline = Some(self.deadline.map_or(end, |deadline| deadline.min(end)));
+        }
     }
 }
 

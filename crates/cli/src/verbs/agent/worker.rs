@@ -175,7 +175,7 @@ impl Supervised {
             cwd: workspace.root().to_owned(),
             env: self.env.clone(),
             homes: workspace::homes(),
-            hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+            hidden: workspace::hidden(),
             kept: workspace::read_only(),
             temporary: workspace::temporary(),
             program: self.ours.clone(),

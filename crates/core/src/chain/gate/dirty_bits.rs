@@ -245,6 +245,14 @@ impl DirtyBits {
         }
     }
 
+    /// A person took work back or brought it back: what the tests proved is stale.
+    pub(crate) fn change_by_hand(&mut self) {
+        self.set(Bit::CodeModified);
+        self.set(Bit::Stale);
+        self.clear(Bit::TestsWaived);
+        self.refusals = 0;
+    }
+
     fn assign(&mut self, bit: Bit, value: Option<bool>) {
         match value {
             Some(true) => self.set(bit),

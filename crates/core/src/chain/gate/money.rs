@@ -40,6 +40,12 @@ impl MoneyState {
         self.warned = false;
     }
 
+    /// A person set the budget anew: what was added to the old one is part of it no more.
+    pub(crate) const fn begin_budget(&mut self) {
+        self.raised = MicroUsd::new(0);
+        self.warned = false;
+    }
+
     /// The budget in force.
     pub(crate) fn budget(&self, money: &policy::Money) -> Option<MicroUsd> {
         money.budget_micro_usd.get().map(|budget| budget.plus(self.raised))

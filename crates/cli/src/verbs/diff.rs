@@ -1,0 +1,125 @@
+//! `tripwire diff`: what changed between two steps of an agent.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::{self, Form, Out};
+use crate::snapshots;
+use crate::workspace::Which;
+use clap::Args;
+use serde_json::json;
+use similar::TextDiff;
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
+use tripwire_undo::{Difference, ShownKind};
+
+/// Show what changed between two steps of an agent, or in one.
+///
+/// `12` is what step 12 changed; `12..20` is from before step 12 to after step 20; `12..` is until now. The numbers are those
+/// of `tripwire log`. Changes inside of `.git` are not shown.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The steps: `12`, `12..20` or `12..`.
+    #[arg(value_name = "STEP..STEP")]
+    steps: String,
+    /// Only the names of what changed.
+    #[arg(long)]
+    names: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// What was asked for is no pair of steps.
+#[derive(Debug, thiserror::Error)]
+#[error("`{text}` names no steps")]
+struct StepsError {
+    text: String,
+}
+
+impl Explain for StepsError {
+    fn hint(&self) -> Cow<'_, str> {
+        "write `12`, `12..20` or `12..`; list the steps with `tripwire undo --list`".into()
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Problem> {
+    let (from, to) = steps(&args.steps)?;
+    let workspace = args.which.place.look()?;
+    let store = snapshots::store(&workspace)?;
+    let history = store.history()?;
+    let session = snapshots::session(args.which.named(), &history, &store)?;
+    let first = snapshots::step(&history, &session, from)?;
+    let last = match to {
+        End::Step(number) => Some(snapshots::step(&history, &session, number)?),
+        End::Now => None,
+    };
+    let differences = store.differences(first, last)?;
+    let mut out = Out::lock();
+    if args.form.json {
+        let paths: Vec<_> = differences
+            .iter()
+            .map(|change| json!({"path": change.path.to_string_lossy(), "kind": kind(change), "folder": change.is_folder}))
+            .collect();
+        out.line(&json!({"verb": "diff", "session": session, "from": from, "changes": paths}).to_string())?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    for change in &differences {
+        out.line(&print::harmless(&format!("{} {}", kind(change), change.path.display())))?;
+        let texts = if args.names || change.is_folder || change.kind == ShownKind::Rights {
+            None
+        } else {
+            store.texts(change)?
+        };
+        if let Some((old, new)) = texts {
+            let name = change.path.to_string_lossy();
+            let text = TextDiff::from_lines(&old, &new).unified_diff().header(&name, &name).to_string();
+            out.line(print::harmless(&text).trim_end())?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+const fn kind(change: &Difference) -> &'static str {
+    match change.kind {
+        ShownKind::Added => "added",
+        ShownKind::Removed => "removed",
+        ShownKind::Changed => "changed",
+        ShownKind::Rights => "rights",
+    }
+}
+
+/// Where a range ends.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Step(u64),
+    Now,
+}
+
+fn steps(text: &str) -> Result<(u64, End), StepsError> {
+    let wrong = || StepsError { text: text.to_owned() };
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    match text.split_once("..") {
+        None => number(text).map(|step| (step, End::Step(step))),
+        Some((from, "")) => Ok((number(from)?, End::Now)),
+        Some((from, to)) => Ok((number(from)?, End::Step(number(to)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undo_9_ranges_of_steps_are_read_and_anything_else_is_refused() {
+        assert_eq!(steps("12").unwrap(), (12, End::Step(12)));
+        assert_eq!(steps("12..20").unwrap(), (12, End::Step(20)));
+        assert_eq!(steps("12..").unwrap(), (12, End::Now));
+        for text in ["", "..", "..3", "a..b", "1...3", "-1"] {
+            assert!(steps(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The steps that can be taken back, what no snapshot holds, a snapshot by hand, and retention.
+
+use super::lines::{print_lines, shown};
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::Form;
+use serde_json::json;
+use tripwire_core::counted::counted;
+use tripwire_undo::{Gap, UndoStore};
+use tripwire_workspace::geometry::wall_clock::WallClock;
+
+/// Steps that are shown to a person, the newest last.
+const STEPS_MAX: usize = 50;
+/// Paths that are named in one line.
+const NAMED_MAX: usize = 3;
+
+/// Lists the steps of one session, or of all.
+pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Result<Exit, Problem> {
+    let history = store.history()?;
+    let (mut objects, mut lines) = (Vec::new(), Vec::new());
+    let steps: Vec<_> =
+        history.steps().iter().filter(|step| session.is_none_or(|named| named == step.session)).collect();
+    for step in steps.iter().rev().take(STEPS_MAX).rev() {
+        let changes = store.changes_of(step)?;
+        let count = counted(changes.len(), "path");
+        let state = match (&step.missing, step.undone, step.is_ended()) {
+            (Some(why), _, _) => format!("no undo: {why}"),
+            (None, true, _) => format!("{count}, taken back"),
+            (None, false, false) => "its end was not reported".to_owned(),
+            (None, false, true) => count,
+        };
+        let named: Vec<String> =
+            changes.iter().take(NAMED_MAX).map(|change| change.path.display().to_string()).collect();
+        let named = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+        lines.push(format!(
+            "{} {:>6}  {}  [{state}{named}]",
+            WallClock::from_epoch_ms(step.at_ms),
+            step.step,
+            step.label
+        ));
+        objects.push(json!({
+            "session": step.session, "step": step.step, "at_ms": step.at_ms, "call": step.label, "undone": step.undone,
+            "ended": step.is_ended(), "no_undo": step.missing,
+            "changed": changes.iter().map(|change| shown(&change.path)).collect::<Vec<_>>(),
+        }));
+    }
+    if lines.is_empty() {
+        lines.push("no step is known yet".to_owned());
+    }
+    let gaps = store.gaps()?;
+    for Gap { path, why } in &gaps {
+        lines.push(format!("not kept: `{}`, {}", path.display(), why.words()));
+    }
+    lines.push(format!("snapshots take {} MiB in `{}`", store.bytes() >> 20, store.folder().display()));
+    let gaps: Vec<_> = gaps.iter().map(|gap| json!({"path": shown(&gap.path), "why": gap.why.words()})).collect();
+    let object =
+        json!({"verb": "undo", "steps": objects, "not_kept": gaps, "store": store.folder(), "bytes": store.bytes()});
+    print_lines(form, &object, &lines)?;
+    Ok(Exit::Done)
+}
+
+/// Takes a snapshot by hand.
+pub(super) fn take(store: &UndoStore, form: Form) -> Result<Exit, Problem> {
+    let taken = store.look_now()?;
+    let object = json!({"verb": "undo", "snapshot": taken.number, "tree": taken.tree.to_string()});
+    print_lines(form, &object, &[format!("snapshot {} is taken: {}", taken.number, taken.tree)])?;
+    Ok(Exit::Done)
+}
+
+/// Drops what is too old or too much.
+pub(super) fn collect(store: &UndoStore, form: Form) -> Result<Exit, Problem> {
+    let done = store.collect()?;
+    let line = format!(
+        "{} dropped, {} kept; the store has {} MiB, before it had {} MiB",
+        counted(done.dropped, "snapshot"),
+        done.kept,
+        done.bytes_after >> 20,
+        done.bytes_before >> 20
+    );
+    let object = json!({"verb": "undo", "dropped": done.dropped, "kept": done.kept, "bytes_before": done.bytes_before, "bytes_after": done.bytes_after});
+    print_lines(form, &object, &[line])?;
+    Ok(Exit::Done)
+}

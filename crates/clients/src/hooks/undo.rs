@@ -1,0 +1,119 @@
+//! Snapshots around the calls of a client, so that each can be taken back (UNDO). A call that cannot write makes none.
+
+use super::calls::key;
+use super::dialect::CallIds;
+use super::disk::Others;
+use super::event::ToolCall;
+use super::inputs::starts_agent;
+use std::path::{Component, Path};
+use std::time::{Duration, Instant};
+use tripwire_core::explain::Explain as _;
+use tripwire_core::label::Label;
+use tripwire_judge::Facts;
+use tripwire_judge::read_only::line_only_reads;
+use tripwire_observe::{Doing, Nature, RawCall, nature};
+use tripwire_undo::{StepMark, UndoError, UndoStore};
+
+/// How long a client's call waits for its snapshot; the first one of a large folder goes on at the next call.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// Snapshots around the calls of one session.
+pub(super) struct StepSnapshots<'a> {
+    pub(super) store: Option<&'a UndoStore>,
+    pub(super) session: &'a str,
+    pub(super) ids: CallIds,
+    pub(super) facts: &'a Facts,
+}
+
+/// The call that a hook lets pass.
+pub(super) struct PassedCall<'a> {
+    pub(super) tool: &'a ToolCall,
+    pub(super) step: u64,
+    pub(super) label: String,
+    pub(super) others: Others,
+}
+
+/// What of the folder a call may change.
+#[derive(Debug, PartialEq, Eq)]
+enum CallReach {
+    Files(Vec<String>),
+    Tree,
+    Nothing,
+}
+
+impl StepSnapshots<'_> {
+    /// The client's session begins: the folder as it is now is what all steps can go back to.
+    pub(super) fn begin(&self) -> Option<String> {
+        let store = self.store?;
+        store.begin(self.session, Some(Instant::now() + WITHIN)).err().map(|error| no_undo(&error))
+    }
+
+    /// A call is let pass. Gives what a person has to know.
+    pub(super) fn before(&self, call: PassedCall<'_>) -> Option<String> {
+        let store = self.store?;
+        let paths = match self.reach(call.tool) {
+            CallReach::Nothing => return None,
+            CallReach::Files(paths) => Some(paths),
+            CallReach::Tree => None,
+        };
+        let mark = StepMark {
+            session: self.session.to_owned(),
+            step: call.step,
+            call: self.call_key(call.tool),
+            label: call.label,
+            paths,
+            beside_others: call.others == Others::Running,
+        };
+        store.before(&mark, Some(Instant::now() + WITHIN)).err().map(|error| no_undo(&error))
+    }
+
+    /// A call has ended: its snapshot, or why there is none, for the record.
+    pub(super) fn after(&self, tool: &ToolCall) -> Option<Label> {
+        let store = self.store?;
+        if self.reach(tool) == CallReach::Nothing {
+            return None;
+        }
+        let taken = store.after(self.session, &self.call_key(tool), Some(Instant::now() + WITHIN));
+        Some(Label::cut(&match taken {
+            Ok(taken) => taken.tree.to_string(),
+            Err(error) => format!("none: {error}"),
+        }))
+    }
+
+    fn call_key(&self, tool: &ToolCall) -> String {
+        format!("{:x}", key(self.ids, tool).get())
+    }
+
+    fn reach(&self, tool: &ToolCall) -> CallReach {
+        // A sub-agent's own calls are asked about one by one.
+        if starts_agent(tool) {
+            return CallReach::Nothing;
+        }
+        let raw = RawCall { workspace_root: self.facts.workspace.to_str(), ..tool.raw() };
+        let Nature { doing, targets } = nature(&raw);
+        match doing {
+            Doing::Looks => CallReach::Nothing,
+            Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
+                CallReach::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
+            }
+            Doing::Runs if self.only_reads(tool) => CallReach::Nothing,
+            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => CallReach::Tree,
+        }
+    }
+
+    fn only_reads(&self, tool: &ToolCall) -> bool {
+        let Ok(input) = serde_json::from_str(&tool.input) else { return false };
+        let lines = crate::protected::lines_of(&input);
+        !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, self.facts))
+    }
+}
+
+fn no_undo(error: &UndoError) -> String {
+    format!("no undo for this step: {error}; {}", error.hint())
+}
+
+/// Whether a path stays below the workspace.
+fn is_below(path: &str) -> bool {
+    !path.is_empty()
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}

@@ -1,0 +1,155 @@
+//! The list of snapshots: one line of JSON each, appended under the store's lock when its objects are on the disk.
+
+use crate::error::UndoError;
+use serde::{Deserialize, Serialize};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::{self, FileAction, FileError};
+
+/// Larger than any list: retention keeps it far below.
+const LOG_BYTES_MAX: u64 = 256 << 20;
+/// How much of the end is read to find the last line.
+const TAIL_BYTES: u64 = 64 << 10;
+/// Paths that a mark names; a call that names more may change anything.
+const PATHS_MAX: usize = 64;
+/// Characters of a step's words.
+const LABEL_CHARS_MAX: usize = 200;
+
+/// A step that is about to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepMark {
+    /// The session.
+    pub session: String,
+    /// The number of the decision that let it pass.
+    pub step: u64,
+    /// What tells the call from others until its end is reported.
+    pub call: String,
+    /// The call in a few words.
+    pub label: String,
+    /// The only paths that it changes, where it names them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+    /// Whether other calls of the session run beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside_others: bool,
+}
+
+impl StepMark {
+    /// The mark as it is written down.
+    pub(crate) fn bounded(&self) -> Self {
+        let mut mark = self.clone();
+        mark.label = mark.label.chars().take(LABEL_CHARS_MAX).collect();
+        mark.paths = mark.paths.filter(|paths| paths.len() <= PATHS_MAX);
+        mark
+    }
+}
+
+/// Who takes something back, for the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doer {
+    /// The account.
+    pub who: String,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Why a snapshot was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Act {
+    /// A session begins.
+    Begin { session: String },
+    /// A step is about to run.
+    Before(StepMark),
+    /// A step has ended.
+    After { session: String, call: String },
+    /// A step runs without a snapshot before it: it cannot be taken back.
+    Missing { mark: StepMark, why: String },
+    /// Steps are about to be taken back, or brought back again.
+    TakingBack(TakingBack),
+    /// They were.
+    TookBack { of: u64 },
+    /// By hand.
+    Look,
+}
+
+/// What is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TakingBack {
+    pub(crate) session: String,
+    /// The steps, where steps are taken back.
+    pub(crate) steps: Vec<u64>,
+    /// The earlier act that is taken back, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) redoes: Option<u64>,
+    /// Whether it was about some paths alone: then its steps do not count as taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) only: Vec<String>,
+    pub(crate) by: Doer,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Record {
+    pub(crate) number: u64,
+    pub(crate) at_ms: u64,
+    pub(crate) act: Act,
+    /// The folder then; none where no snapshot could be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tree: Option<Digest>,
+}
+
+/// Reads the list. A line that cannot be read, such as one that a crash tore, is passed over.
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>, UndoError> {
+    let bytes = match file::read_bounded(path, LOG_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(file::ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Appends one line and gives its number.
+pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) -> Result<u64, UndoError> {
+    let failed = |action| FileError::at(path, action);
+    let mut log = file::open_or_create(path).map_err(failed(FileAction::Create))?;
+    let size = log.metadata().map_err(failed(FileAction::Inspect))?.len();
+    let begin = size.saturating_sub(TAIL_BYTES);
+    let mut tail = vec![0_u8; usize::try_from(size - begin).unwrap_or(0)];
+    log.read_exact_at(&mut tail, begin).map_err(failed(FileAction::Read))?;
+    let lines = tail.rsplit(|byte| *byte == b'\n');
+    let last = lines.filter_map(|line| serde_json::from_slice::<Record>(line).ok()).next();
+    let last = match last {
+        None if size > 0 => read(path)?.last().map(|record| record.number),
+        last => last.map(|record| record.number),
+    };
+    let number = last.map_or(1, |number| number.saturating_add(1));
+    let record = Record { number, at_ms, act, tree };
+    let mut line = Vec::new();
+    if tail.last().is_some_and(|byte| *byte != b'\n') {
+        // A crash tore the last line: it stays alone on its own.
+        line.push(b'\n');
+    }
+    line.extend(serde_json::to_vec(&record).unwrap_or_default());
+    line.push(b'\n');
+    std::io::Seek::seek(&mut log, std::io::SeekFrom::End(0)).map_err(failed(FileAction::Write))?;
+    log.write_all(&line).map_err(failed(FileAction::Write))?;
+    log.sync_data().map_err(failed(FileAction::Sync))?;
+    Ok(number)
+}
+
+/// Replaces the list by these lines.
+pub(crate) fn replace(path: &Path, records: &[Record]) -> Result<(), UndoError> {
+    let mut text = Vec::new();
+    for record in records {
+        text.extend(serde_json::to_vec(record).unwrap_or_default());
+        text.push(b'\n');
+    }
+    Ok(file::replace(path, &text)?)
+}

@@ -1,0 +1,123 @@
+//! Which folders moved since the last look, told by the system: a process that stays need not look at the others.
+//!
+//! Writes through a mapping are not told, so every so often everything is looked at; and whenever the system lost count.
+
+use crate::index::Index;
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Looks after which everything is looked at again.
+const WHOLE_EVERY: u32 = 32;
+/// What is read of the system's queue at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A watch over all folders of the last look.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    queue: OwnedFd,
+    /// The folder behind each of the system's numbers.
+    paths: HashMap<i32, Vec<u8>>,
+    /// The folders that are watched, with the number that each had as a file.
+    watched: HashMap<Vec<u8>, (i32, u64)>,
+    /// Folders in which something moved since the last look.
+    moved: HashSet<Vec<u8>>,
+    looks: u32,
+}
+
+impl Watch {
+    /// A watch over nothing yet; none where the system has no more of them.
+    pub(crate) fn new() -> Option<Self> {
+        let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        Some(Self { queue, paths: HashMap::new(), watched: HashMap::new(), moved: HashSet::new(), looks: 0 })
+    }
+
+    /// The folders that did not move since the last look; none where everything has to be looked at.
+    pub(crate) fn still(&mut self) -> Option<Still<'_>> {
+        self.looks = self.looks.wrapping_add(1);
+        let counted = self.drain();
+        if !counted || self.watched.is_empty() || self.looks.is_multiple_of(WHOLE_EVERY) {
+            return None;
+        }
+        Some(Still { watched: &self.watched, moved: &self.moved })
+    }
+
+    /// Takes in what the system told; false if it lost count.
+    fn drain(&mut self) -> bool {
+        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
+        loop {
+            let Ok(event) = reader.next() else { return true };
+            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                return false;
+            }
+            if let Some(path) = self.paths.get(&event.wd()) {
+                self.moved.insert(path.clone());
+            }
+            if event.events().contains(ReadFlags::IGNORED) {
+                self.paths.remove(&event.wd());
+            }
+        }
+    }
+
+    /// Follows what a look found: new folders are watched, and looked at once more the next time, because something may have
+    /// come into them before. False if the system has no room for more: then the watch is of no use.
+    pub(crate) fn follow(&mut self, root: &Path, index: &Index) -> bool {
+        self.moved.clear();
+        let gone: Vec<Vec<u8>> =
+            self.watched.keys().filter(|path| !index.folders.contains_key(*path)).cloned().collect();
+        for path in gone {
+            if let Some((number, _)) = self.watched.remove(&path)
+                && self.paths.get(&number) == Some(&path)
+            {
+                self.paths.remove(&number);
+                inotify::remove_watch(&self.queue, number).ok();
+            }
+        }
+        for (path, folder) in &index.folders {
+            let inode = folder.mark.inode();
+            if self.watched.get(path).is_some_and(|(_, known)| *known == inode) {
+                continue;
+            }
+            let Ok(number) = inotify::add_watch(&self.queue, root.join(OsStr::from_bytes(path)), events()) else {
+                return false;
+            };
+            self.paths.insert(number, path.clone());
+            self.watched.insert(path.clone(), (number, inode));
+            self.moved.insert(path.clone());
+        }
+        true
+    }
+}
+
+/// Folders in which nothing moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Still<'a> {
+    watched: &'a HashMap<Vec<u8>, (i32, u64)>,
+    moved: &'a HashSet<Vec<u8>>,
+}
+
+impl Still<'_> {
+    /// Whether nothing moved in a folder.
+    pub(crate) fn is_still(&self, path: &[u8]) -> bool {
+        self.watched.contains_key(path) && !self.moved.contains(path)
+    }
+}
+
+fn events() -> WatchFlags {
+    WatchFlags::MODIFY
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::ATTRIB
+        | WatchFlags::CREATE
+        | WatchFlags::DELETE
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::MOVED_TO
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR
+        | WatchFlags::DONT_FOLLOW
+}
