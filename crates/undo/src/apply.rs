@@ -63,11 +63,11 @@ impl<'a> Applier<'a> {
         let leaves = plan.changes.iter().filter(|change| change.from.is_some() && !is_folder(&change.from));
         for change in leaves.filter(|change| change.to.is_none() || is_folder(&change.to)) {
             let removed = self.remove(change);
-            self.note(change, removed, Last::of(change.to.is_none()));
+            self.note(change, removed, Last::of_removal(change));
         }
         for change in plan.changes.iter().rev().filter(|change| is_folder(&change.from) && !is_folder(&change.to)) {
             let removed = self.remove_folder(change);
-            self.note(change, removed, Last::of(change.to.is_none()));
+            self.note(change, removed, Last::of_removal(change));
         }
         for change in plan.changes.iter().filter(|change| is_folder(&change.to) && !is_folder(&change.from)) {
             let made = self.make_folder(change);
@@ -190,9 +190,10 @@ impl<'a> Applier<'a> {
         if replaces && !self.is_as_seen(&dir, name, &change.path)? {
             return Ok(Outcome::Moved);
         }
-        if let Some(from) =
-            change.from.filter(|from| from.entry == node.entry && matches!(from.entry, Entry::File { .. }))
-        {
+        // Rights belong to the file: where it has other names, this one gets a file of its own.
+        let is_own = self.index.get(&change.path).is_some_and(|seen| !seen.mark.is_shared());
+        let same = |from: &Node| is_own && from.entry == node.entry && matches!(from.entry, Entry::File { .. });
+        if let Some(from) = change.from.filter(same) {
             return self.set_file_rights(&dir, name, (&from, &node));
         }
         let aside = aside_name(name);
@@ -350,8 +351,9 @@ enum Last {
 }
 
 impl Last {
-    const fn of(is_last: bool) -> Self {
-        if is_last { Self::Yes } else { Self::No }
+    /// What takes a name away is the last act on it, unless something else comes to its place.
+    const fn of_removal(change: &PathChange) -> Self {
+        if change.to.is_none() { Self::Yes } else { Self::No }
     }
 }
 

@@ -142,7 +142,8 @@ impl UndoStore {
                 .metadata()
                 .and_then(|meta| meta.modified())
                 .is_ok_and(|time| time.elapsed().is_ok_and(|age| age < DRAFT_AGE));
-            if !named && !(name.starts_with('.') && young) {
+            let is_draft = name.starts_with('.') && young;
+            if !named && !is_draft {
                 file::remove(&entry.path())?;
             }
         }

@@ -64,7 +64,7 @@ pub(crate) struct Looked {
 pub(crate) struct LookFailure {
     pub(crate) error: UndoError,
     /// What was read before the time was over.
-    pub(crate) index: Option<Index>,
+    pub(crate) index: Option<Box<Index>>,
 }
 
 impl<E: Into<UndoError>> From<E> for LookFailure {
@@ -156,7 +156,7 @@ fn cut_short(scan: Scan<'_>, scanned: HashMap<Vec<u8>, Scanned>, index: &Index) 
             let folder = KnownFolder { tree: NOT_KNOWN, ..(*scanned.folder).clone() };
             (path, Arc::new(folder))
         });
-        Index { choice: index.choice, folders: folders.collect() }
+        Box::new(Index { choice: index.choice, folders: folders.collect() })
     });
     LookFailure { error: UndoError::TimeOver, index }
 }

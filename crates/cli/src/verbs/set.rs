@@ -112,8 +112,11 @@ struct Change {
     new: String,
 }
 
+/// A setting as it was named, and its value.
+type NamedValue<'a> = (&'a str, String);
+
 /// The words of the command line: a session, if the first is no pair, and the pairs.
-fn read(words: &[String]) -> Result<(Option<String>, Vec<(&str, String)>), SetError> {
+fn read(words: &[String]) -> Result<(Option<String>, Vec<NamedValue<'_>>), SetError> {
     let (session, rest) = match words.split_first() {
         Some((first, rest)) if !first.contains('=') => (Some(first.clone()), rest),
         Some(_) | None => (None, words),

@@ -33,6 +33,7 @@ use tripwire_workspace::session::SessionId;
 /// Without STEP it is the last step of the newest session that changed files; with STEP it is that step and every later one.
 /// What a person changed since stays as it is, and the older version is put beside it. The act is journaled, makes what the
 /// tests proved STALE, and can itself be taken back with `tripwire redo`. A running agent is paused first.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").multiple(false))]
 pub(crate) struct UndoArgs {
@@ -65,6 +66,7 @@ pub(crate) struct RedoArgs {
     how: HowArgs,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 struct HowArgs {
     /// Only show what would change.

@@ -6,7 +6,7 @@
 use super::alive::{self, Life};
 use super::answer::{self, Answer};
 use super::disk::{DiskWatch, Others};
-use super::event::{Event, Source};
+use super::event::{Event, Source, ToolCall};
 use super::figures::{self, FigureUse};
 pub use super::held_call::OnHeldCall;
 use super::held_call::open_question;
@@ -252,25 +252,28 @@ impl HookHandler<'_> {
             Some(held) => answer::in_held_session(answer, &held),
             None => answer,
         };
-        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Measured::ByHooks) =
-            (&call.event, &answer, &self.changes)
-        {
-            let foreign = Foreign { client: call.client.name(), session: &call.session };
-            let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
-            DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
-        }
-        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_), Some(last)) =
-            (&call.event, &answer, taken.last_mut())
-        {
-            let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
-            let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
-            let label = label.to_owned();
-            let passed = PassedCall { tool, step: last.decision.i.get(), label, others };
-            let snapshots = self.snapshots(call, driver.session().as_str(), &known.facts);
-            last.notices.extend(std::mem::take(&mut memory.notices));
-            last.notices.extend(snapshots.before(passed));
+        if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_)) = (&call.event, &answer) {
+            self.look_before(&context, tool, driver, HookNotes { memory, taken });
         }
         Ok(answer)
+    }
+
+    /// A call is let pass: the workspace is looked at before it runs, for what it changes and for the way back.
+    fn look_before(&self, context: &CallContext<'_>, tool: &ToolCall, driver: &Driver, notes: HookNotes<'_>) {
+        let HookNotes { memory, taken } = notes;
+        let call = context.call;
+        let ids = call.client.adapter().hooks.call_ids;
+        let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
+        if self.changes == Measured::ByHooks {
+            let foreign = Foreign { client: call.client.name(), session: &call.session };
+            DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
+        }
+        let Some(last) = taken.last_mut() else { return };
+        let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
+        let passed = PassedCall { tool, step: last.decision.i.get(), label: label.to_owned(), others };
+        let snapshots = self.snapshots(call, driver.session().as_str(), context.facts);
+        last.notices.extend(std::mem::take(&mut memory.notices));
+        last.notices.extend(snapshots.before(passed));
     }
 
     /// Snapshots around the calls of this session.

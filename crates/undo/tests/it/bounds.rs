@@ -79,6 +79,26 @@ fn undo_7_names_that_share_a_file_come_back_and_are_named() {
 }
 
 #[test]
+fn undo_7_rights_of_one_name_are_set_back_and_not_those_of_another_that_shares_its_file() {
+    let world = World::new();
+    for name in ["one", "two"] {
+        world.write(name, "same");
+    }
+    chmod(&world.path("one"), 0o644);
+    chmod(&world.path("two"), 0o600);
+    let before = world.held();
+    world.step(|| {
+        std::fs::remove_file(world.path("two")).unwrap();
+        std::fs::hard_link(world.path("one"), world.path("two")).unwrap();
+    });
+    let after = world.held();
+    world.undo(Selection::Last);
+    assert_eq!(world.held(), before);
+    world.undo(Selection::LastAct);
+    assert_eq!(world.held(), after);
+}
+
+#[test]
 fn undo_7_a_change_of_the_same_size_in_the_same_moment_is_seen() {
     let world = World::new();
     world.write("a", "aaa");
