@@ -32,6 +32,7 @@ mod statusline;
 mod step;
 mod tune;
 mod verify;
+mod web;
 mod why;
 
 use crate::error::Problem;
@@ -45,6 +46,7 @@ pub(crate) enum Verb {
     Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Ls(ls::LsArgs),
+    Web(web::WebArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
@@ -88,6 +90,7 @@ impl Verb {
             Self::Agent(args) => agent::run(&args),
             Self::Status(args) => status::run(&args),
             Self::Ls(args) => ls::run(&args),
+            Self::Web(args) => web::run(&args),
             Self::Tune(args) => tune::run(&args),
             Self::Stop(args) => control::stop(&args),
             Self::Pause(args) => control::pause(&args),

@@ -90,8 +90,9 @@ fn next(workspace: &Workspace, found: &[SessionSummary], hooked: &[String]) -> S
         let tune = alarm.map(|alarm| format!("; `tripwire tune {}` if it was a false alarm", alarm.decision));
         return format!("`tripwire ack`, after reading the report in `.geometry/`{}", tune.unwrap_or_default());
     }
-    let waits =
-        found.iter().find(|session| session.standing != Standing::Idle && session.standing.exit() != Exit::Done);
+    let waits = found
+        .iter()
+        .find(|session| session.standing != Standing::Idle && sessions::exit(&session.standing) != Exit::Done);
     match waits.or(found.first()).map(|session| (session, &session.standing)) {
         Some((session, Standing::Broken(_))) => format!("`tripwire verify {}`: its journal cannot be read", session.id),
         Some((session, Standing::Held(hold))) => {
