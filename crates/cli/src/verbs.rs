@@ -23,6 +23,7 @@ mod not_a_loop;
 mod notify_and_wait;
 mod policy;
 mod replay;
+mod report;
 mod review;
 mod run;
 pub(crate) mod sandbox;
@@ -54,6 +55,7 @@ pub(crate) enum Verb {
     Allow(allow::AllowArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
+    Report(report::ReportArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -99,6 +101,7 @@ impl Verb {
             Self::Allow(args) => allow::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
+            Self::Report(args) => report::run(&args),
             Self::Log(args) => log::run(&args),
             Self::Why(args) => why::run(&args),
             Self::Verify(args) => verify::run(&args),

@@ -16,6 +16,7 @@ pub mod money;
 pub mod opened;
 mod order_error;
 pub mod receipts;
+pub mod report;
 pub mod rows;
 pub mod summary;
 pub mod web;

@@ -10,6 +10,10 @@ export function count(number) {
   return (number || 0).toLocaleString("en-US");
 }
 
+export function counted(number, name) {
+  return `${count(number)} ${name}${number === 1 ? "" : name.endsWith("s") ? "es" : "s"}`;
+}
+
 export function ratio(millionths) {
   return (Math.floor(millionths / 10000) / 100).toFixed(2);
 }

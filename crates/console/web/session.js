@@ -1,8 +1,8 @@
 // One session: how it stands, its curves and lanes, what was noticed, and every record.
 
 import { get } from "./api.js";
-import { h, bar, chip, code, empty, replace } from "./dom.js";
-import { ago, count, money, ratio, span, stamp, tail, toneOfHealth, toneOfLevel, toneOfState, verdict } from "./format.js";
+import { h, bar, chip, empty, replace } from "./dom.js";
+import { ago, count, counted, money, ratio, span, stamp, tail, toneOfHealth, toneOfLevel, toneOfState, verdict } from "./format.js";
 import { curves, lanes } from "./charts.js";
 import { loopGraph } from "./graph.js";
 import { Log } from "./log.js";
@@ -62,7 +62,7 @@ export class SessionView {
     const shape = JSON.stringify([data.points.length, data.end, data.drops.length, data.lanes.length, data.thresholds === null]);
     if (shape !== this.shape) {
       this.shape = shape;
-      replace(this.charts, data.points.length ? [panel("Health, money, context", `${count(data.drops.length)} losses of health`, curves(data, (i) => this.link(i))), panel("Timeline", `${count(data.lanes.length)} agents`, lanes(data, this.open))] : this.nothing(data));
+      replace(this.charts, data.points.length ? [panel("Health, money, context", `${count(data.drops.length)} ${data.drops.length === 1 ? "loss" : "losses"} of health`, curves(data, (i) => this.link(i))), panel("Timeline", counted(data.lanes.length, "agent"), lanes(data, this.open))] : this.nothing(data));
       replace(this.side, this.findings(data), this.graph(data), this.files(data), this.people(data));
     }
     // The walk goes on in the background: look again until it is done.
@@ -85,7 +85,7 @@ export class SessionView {
     const totals = data.totals;
     const damage = data.walk.truth.state === "damaged" ? h("p", { class: "banner bad" }, h("b", {}, `Damaged at record ${data.walk.truth.at}: `), `${data.walk.truth.cause}. What comes before it is shown.`) : null;
     return [
-      h("div", { class: "title" }, h("a", { class: "back", href: "#/", "aria-label": "All sessions" }, "←"), h("h1", {}, one.session), h("span", { class: "muted", title: one.workspace }, `${one.client} · ${tail(one.workspace, 3)}`),
+      h("div", { class: "title" }, h("a", { class: "back", href: "#/", "aria-label": "All sessions" }, "←"), h("h1", {}, one.session), h("span", { class: "muted", title: one.workspace }, `${one.client === "-" ? "no client" : one.client} · ${tail(one.workspace, 3)}`),
         h("span", { class: "chips" }, chip(one.state, toneOfState(one.state), one.how || ""), truth(data.walk), replayed(data.replay), one.guard ? chip(one.guard, "", "whether decisions bind") : null)),
       damage,
       h("div", { class: "cards" },
@@ -105,7 +105,7 @@ export class SessionView {
 
   graph(data) {
     if (!data.graph.nodes.length) return null;
-    return panel("Loops", data.graph.cycles.length ? `${data.graph.cycles.length} cycles` : "none", loopGraph(data.graph, this.open));
+    return panel("Loops", data.graph.cycles.length ? counted(data.graph.cycles.length, "cycle") : "none", loopGraph(data.graph, this.open));
   }
 
   files(data) {
@@ -132,5 +132,3 @@ export class SessionView {
     this.log.key(new KeyboardEvent("keydown", { key: by > 0 ? "j" : "k" }));
   }
 }
-
-export { code };

@@ -38,7 +38,7 @@ function row(session, now) {
   const context = session.context || 0;
   return h("a", { class: "session-row", role: "listitem", href: `#/s/${session.key}/${session.session}`, "data-key": `${session.key}/${session.session}` },
     h("span", { class: "cell state" }, h("i", { class: `dot ${toneOfState(session.state)}` }), session.state),
-    h("span", { class: "cell name" }, h("b", {}, session.session), h("small", { title: session.workspace }, `${session.client} · ${tail(session.workspace, 2)}`)),
+    h("span", { class: "cell name" }, h("b", {}, session.session), h("small", { title: session.workspace }, `${session.client === "-" ? "no client" : session.client} · ${tail(session.workspace, 2)}`)),
     meter(session),
     h("span", { class: "cell health" }, known ? [h("b", {}, ratio(health)), bar(health / 1e6, toneOfHealth(health), `health ${ratio(health)}`)] : "–"),
     h("span", { class: "cell context" }, known ? [h("b", {}, `${context}%`), bar(context / 100, context >= 85 ? "bad" : context >= 75 ? "warn" : "accent", `context ${context} per cent`)] : "–"),

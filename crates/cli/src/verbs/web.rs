@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tripwire_console::approvals::HeldCommands;
 use tripwire_console::web::{self, Listen, Ready, ServeOptions, workspace_key};
 use tripwire_workspace::Workspace;
@@ -32,6 +33,9 @@ pub(crate) struct WebArgs {
     /// Only this workspace; may be given several times. By default all in which tripwire was used.
     #[arg(long, value_name = "DIR")]
     workspace: Vec<PathBuf>,
+    /// End by itself after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
     #[command(flatten)]
     form: Form,
 }
@@ -53,8 +57,9 @@ pub(crate) fn run(args: &WebArgs) -> Result<Exit, Problem> {
     for folder in &args.workspace {
         named.push(Workspace::locate(folder, &workspace::places())?.root().to_owned());
     }
-    let route = String::new();
-    serve(args.listen.clone(), named, &Page { route, opens: args.open, form: args.form })
+    let ends_after = args.timeout.map(Duration::from_secs);
+    let page = Page { route: String::new(), opens: args.open, form: args.form, ends_after };
+    serve(args.listen.clone(), named, &page)
 }
 
 /// Which page is shown first, and how the link is told.
@@ -63,6 +68,7 @@ struct Page {
     route: String,
     opens: bool,
     form: Form,
+    ends_after: Option<Duration>,
 }
 
 /// Shows a session, or one of its decisions, on the page: what `--web` of `log`, `why` and `status` does.
@@ -70,7 +76,7 @@ pub(crate) fn show(workspace: &Workspace, session: Option<&SessionId>, decision:
     let root = workspace.root();
     let decision = decision.map(|number| format!("/{number}")).unwrap_or_default();
     let route = session.map(|session| format!("/s/{}/{session}{decision}", workspace_key(root))).unwrap_or_default();
-    let page = Page { route, opens: true, form: Form::default() };
+    let page = Page { route, opens: true, form: Form::default(), ends_after: None };
     serve(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0))), vec![root.to_owned()], &page)
 }
 
@@ -78,7 +84,12 @@ fn serve(listen: Listen, named: Vec<PathBuf>, page: &Page) -> Result<Exit, Probl
     if named.is_empty() && workspace::known().is_none() {
         return Err(Problem::NoHome);
     }
-    let options = ServeOptions { listen, host: console::host(named), approvals: Box::new(HeldCommands) };
+    let options = ServeOptions {
+        listen,
+        host: console::host(named),
+        ends_after: page.ends_after,
+        approvals: Box::new(HeldCommands),
+    };
     let mut told = Ok(());
     let mut forward = None;
     web::serve(options, |ready| {

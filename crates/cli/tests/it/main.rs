@@ -26,3 +26,4 @@ mod secrets;
 mod seeds;
 mod session;
 mod verbs;
+mod web;

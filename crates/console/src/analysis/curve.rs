@@ -23,6 +23,15 @@ pub struct Curve {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CurvePoint(u64, u64, u32, u64, u32);
 
+impl CurvePoint {
+    /// The five figures.
+    #[must_use]
+    pub const fn parts(self) -> (u64, u64, u32, u64, u32) {
+        let Self(i, at, health, micro_usd, context) = self;
+        (i, at, health, micro_usd, context)
+    }
+}
+
 /// A loss of health, and the event behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HealthDrop {

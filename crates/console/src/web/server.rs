@@ -40,6 +40,8 @@ pub struct ServeOptions {
     pub listen: Listen,
     /// The person and the machine.
     pub host: Host,
+    /// After how long to end by itself, if it shall.
+    pub ends_after: Option<Duration>,
     /// Where answers to what waits go.
     pub approvals: Box<dyn Approvals>,
 }
@@ -114,7 +116,7 @@ pub fn serve(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
 }
 
 async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), WebError> {
-    let ServeOptions { listen, host, approvals } = options;
+    let ServeOptions { listen, host, ends_after, approvals } = options;
     let listener = Listener::bind(&listen).await?;
     let (guard, secret) = Guard::new(listener.port()).map_err(WebError::Runtime)?;
     let shared = Arc::new(Shared::new(host.clone(), guard, approvals));
@@ -133,6 +135,7 @@ async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
     std::thread::spawn(move || drop(first.sessions()));
     let mut terminate = signal(SignalKind::terminate()).map_err(WebError::Runtime)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(WebError::Runtime)?;
+    let ends_at = ends_after.map(|after| tokio::time::Instant::now() + after);
     ready(Ready { place: listener.place(), secret: secret.0 });
     loop {
         tokio::select! {
@@ -142,7 +145,16 @@ async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
             },
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
+            () = until(ends_at) => return Ok(()),
         }
+    }
+}
+
+/// Waits for a time; for ever where there is none.
+async fn until(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
