@@ -12,14 +12,19 @@ pub(crate) const fn tone(standing: &Standing) -> Option<Tone> {
         Standing::Running | Standing::Active => Some(Tone::Good),
         Standing::Held(_) => Some(Tone::Warning),
         Standing::Stopped(_) | Standing::Broken(_) => Some(Tone::Bad),
-        Standing::Idle | Standing::Ended(_) => None,
+        Standing::Idle | Standing::Ended(_) | Standing::Unread => None,
     }
 }
 
 /// The exit code that a standing asks for.
 pub(crate) const fn exit(standing: &Standing) -> Exit {
     match standing {
-        Standing::Running | Standing::Active | Standing::Idle | Standing::Ended(_) | Standing::Stopped(_) => Exit::Done,
+        Standing::Running
+        | Standing::Active
+        | Standing::Idle
+        | Standing::Ended(_)
+        | Standing::Stopped(_)
+        | Standing::Unread => Exit::Done,
         Standing::Held(_) => Exit::Held,
         Standing::Broken(_) => Exit::DoesNotHold,
     }

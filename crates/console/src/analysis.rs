@@ -112,7 +112,7 @@ impl Analysis {
         let view = chain.view();
         let moment = Moment { i, at: view.now.get() };
         self.curve.add(moment, &view, || why(input, &step.decision));
-        self.lanes.add(moment, input, &step.decision, view.held.is_some() || view.stopped.is_some());
+        self.lanes.add(moment, input, &step.decision, &view);
         self.findings.add(moment, &step.decision);
         self.totals.decided(moment, input, &step.decision);
         if let What::Event(event) = &input.what

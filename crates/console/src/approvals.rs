@@ -3,6 +3,7 @@
 
 use crate::summary::{SessionSummary, Standing};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Something that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,7 +54,7 @@ pub struct NotAnswered(pub String);
 /// Where answers go.
 pub trait Approvals: Send + Sync {
     /// What waits in these sessions.
-    fn waiting(&self, sessions: &[SessionSummary]) -> Vec<Waiting>;
+    fn waiting(&self, sessions: &[Arc<SessionSummary>]) -> Vec<Waiting>;
 
     /// Answers one of them.
     ///
@@ -67,8 +68,8 @@ pub trait Approvals: Send + Sync {
 pub struct HeldCommands;
 
 impl Approvals for HeldCommands {
-    fn waiting(&self, sessions: &[SessionSummary]) -> Vec<Waiting> {
-        sessions.iter().flat_map(of_session).collect()
+    fn waiting(&self, sessions: &[Arc<SessionSummary>]) -> Vec<Waiting> {
+        sessions.iter().flat_map(|session| of_session(session)).collect()
     }
 
     fn answer(&self, id: &str, _answer: Answer, _reason: &str) -> Result<String, NotAnswered> {
@@ -80,7 +81,7 @@ impl Approvals for HeldCommands {
 #[must_use]
 pub fn of_session(session: &SessionSummary) -> Vec<Waiting> {
     let is_over = match &session.standing {
-        Standing::Ended(_) | Standing::Broken(_) => true,
+        Standing::Ended(_) | Standing::Broken(_) | Standing::Unread => true,
         Standing::Running | Standing::Active | Standing::Idle | Standing::Held(_) | Standing::Stopped(_) => false,
     };
     let Some(view) = session.view.as_deref().filter(|_| !is_over) else { return Vec::new() };

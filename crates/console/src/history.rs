@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use tripwire_core::input::Input;
 use tripwire_core::record::chain::Digest;
 use tripwire_journal::storage::Disk;
-use tripwire_journal::{Journal, Place, Record};
+use tripwire_journal::{Journal, JournalError, Place, Record};
 use tripwire_session::body::{ReadBody, SessionBody};
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -137,19 +137,21 @@ pub struct Pairs<'a> {
     pub place: Place,
     page: std::collections::VecDeque<Record>,
     number: u64,
+    /// A pair that was read to find the place, and is still to be handed out.
+    first: Option<Pair>,
 }
 
 impl<'a> Pairs<'a> {
     /// From the first input on.
     #[must_use]
     pub fn new(journal: &'a Journal<Disk>) -> Self {
-        Self { journal, place: journal.beginning(), page: Default::default(), number: 0 }
+        Self { journal, place: journal.beginning(), page: Default::default(), number: 0, first: None }
     }
 
     /// From the place where another walk ended.
     #[must_use]
     pub fn after(journal: &'a Journal<Disk>, place: Place, number: u64) -> Self {
-        Self { journal, place, page: Default::default(), number }
+        Self { journal, place, page: Default::default(), number, first: None }
     }
 
     /// How many inputs were passed.
@@ -171,6 +173,9 @@ impl<'a> Pairs<'a> {
     /// # Errors
     /// When the journal does not verify there, or a record is none of a session.
     pub fn next_pair(&mut self) -> Result<Option<Pair>, DriverError> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         loop {
             let Some(record) = self.record()? else { return Ok(None) };
             let (index, hash) = (record.index, record.hash);
@@ -203,19 +208,32 @@ pub fn find(journal: &Journal<Disk>, number: u64) -> Result<Option<Pair>, Driver
     Ok(found.filter(|pair| pair.number == number))
 }
 
-/// The walk from the pair with this number on: by jumps, since decisions carry their number and most records are an input and
-/// its decision in turn; where jumps do not lead there, by walking.
+/// The walk from the pair with this number on.
 ///
 /// # Errors
 /// When the journal does not verify where it was read.
 pub fn from(journal: &Journal<Disk>, number: u64) -> Result<Pairs<'_>, DriverError> {
+    from_with(journal, number, |record| journal.find(record))
+}
+
+/// The same for a caller that knows a shorter way to a record: by jumps, since decisions carry their number and most records are
+/// an input and its decision in turn; where jumps do not lead there, by walking.
+///
+/// # Errors
+/// See [`from`].
+pub fn from_with(
+    journal: &Journal<Disk>,
+    number: u64,
+    find: impl Fn(u64) -> Result<Place, JournalError>,
+) -> Result<Pairs<'_>, DriverError> {
     let mut record = number.saturating_mul(2).saturating_add(1);
     for _ in 0..JUMPS_MAX {
-        let place = journal.find(record)?;
-        let Some(first) = Pairs::after(journal, place, number).next_pair()? else { break };
+        let mut pairs = Pairs::after(journal, find(record)?, number);
+        let Some(first) = pairs.next_pair()? else { break };
         match first.decision.as_ref().and_then(|decided| number_of(&decided.text)) {
             Some(found) if found == number => {
-                return Ok(Pairs::after(journal, journal.find(first.record)?, number));
+                pairs.first = Some(first);
+                return Ok(pairs);
             }
             Some(found) if found > number => record = record.saturating_sub((found - number).saturating_mul(2)).max(1),
             Some(found) => record = first.record.saturating_add((number - found).saturating_mul(2)),
@@ -232,10 +250,20 @@ pub fn from(journal: &Journal<Disk>, number: u64) -> Result<Pairs<'_>, DriverErr
 /// # Errors
 /// When the journal does not verify at its end.
 pub fn count(journal: &Journal<Disk>) -> Result<u64, DriverError> {
+    count_with(journal, |record| journal.find(record))
+}
+
+/// The same for a caller that knows a shorter way to a record.
+///
+/// # Errors
+/// See [`count`].
+pub fn count_with(
+    journal: &Journal<Disk>,
+    find: impl Fn(u64) -> Result<Place, JournalError>,
+) -> Result<u64, DriverError> {
     let records = journal.records();
     for back in [8, 64, 512, 4_096] {
-        let place = journal.find(records.saturating_sub(back))?;
-        let mut pairs = Pairs::after(journal, place, 0);
+        let mut pairs = Pairs::after(journal, find(records.saturating_sub(back))?, 0);
         let mut last = None;
         while let Some(pair) = pairs.next_pair()? {
             last = match pair.decision.as_ref().and_then(|decided| number_of(&decided.text)) {

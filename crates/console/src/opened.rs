@@ -16,6 +16,8 @@ use tripwire_session::driver::DriverError;
 
 /// Records that the walk takes in at once.
 const PAGE: usize = 512;
+/// How far from a place that the walk passed it is the shorter way.
+const NEAR: u64 = 4 * 1_024;
 /// How long the walk sleeps without a call: a notification may be lost.
 const SLEEP: Duration = Duration::from_secs(5);
 
@@ -25,6 +27,10 @@ pub struct OpenedSession {
     paths: SessionPaths,
     look: Mutex<Journal<Disk>>,
     gathered: Mutex<Analysis>,
+    /// Places that the walk passed, one in so many records: the way to any record behind it is short.
+    passed: Mutex<Vec<Place>>,
+    /// How many pairs there were at so many records.
+    counted: Mutex<(u64, u64)>,
     state: Mutex<WalkState>,
     wake: Condvar,
     is_closed: AtomicBool,
@@ -85,6 +91,8 @@ impl OpenedSession {
             paths,
             look: Mutex::new(look),
             gathered: Mutex::default(),
+            passed: Mutex::default(),
+            counted: Mutex::default(),
             state: Mutex::new(state),
             wake: Condvar::new(),
             is_closed: AtomicBool::new(false),
@@ -138,8 +146,8 @@ impl OpenedSession {
     /// See [`Self::read`].
     pub fn rows(&self, from: u64, at_most: usize) -> Result<(Vec<Pair>, u64), DriverError> {
         self.read(|journal| {
-            let total = history::count(journal)?;
-            let mut pairs = history::from(journal, from)?;
+            let total = self.count(journal)?;
+            let mut pairs = history::from_with(journal, from, |record| self.find(journal, record))?;
             let mut rows = Vec::new();
             while rows.len() < at_most
                 && let Some(pair) = pairs.next_pair()?
@@ -148,6 +156,40 @@ impl OpenedSession {
             }
             Ok((rows, total))
         })
+    }
+
+    /// How many pairs there are.
+    ///
+    /// # Errors
+    /// See [`Self::read`].
+    pub fn total(&self) -> Result<u64, DriverError> {
+        self.read(|journal| self.count(journal))
+    }
+
+    fn count(&self, journal: &Journal<Disk>) -> Result<u64, DriverError> {
+        let (records, known) = *lock(&self.counted);
+        if records == journal.records() && records > 0 {
+            return Ok(known);
+        }
+        let total = history::count_with(journal, |record| self.find(journal, record))?;
+        *lock(&self.counted) = (journal.records(), total);
+        Ok(total)
+    }
+
+    /// The place before a record: from the nearest place that the walk passed, or as the journal finds it.
+    fn find(&self, journal: &Journal<Disk>, record: u64) -> Result<Place, JournalError> {
+        let end = journal.place();
+        if record >= end.records() {
+            return Ok(end);
+        }
+        let passed = lock(&self.passed);
+        let behind = passed.partition_point(|place| place.records() <= record);
+        let nearest = behind.checked_sub(1).and_then(|at| passed.get(at)).copied();
+        drop(passed);
+        match nearest.filter(|place| record - place.records() <= NEAR) {
+            Some(place) => journal.find_after(place, record),
+            None => journal.find(record),
+        }
     }
 
     fn walk(&self, trust: &Trust) {
@@ -190,6 +232,7 @@ impl OpenedSession {
             }
             drop(gathered);
             place = page.next;
+            lock(&self.passed).push(place);
             let mut state = lock(&self.state);
             state.walked = place.records();
             state.records = state.records.max(journal.records());

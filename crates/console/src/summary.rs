@@ -66,6 +66,8 @@ pub enum Standing {
     Ended(String),
     /// Its journal cannot be read.
     Broken(String),
+    /// Its journal was not read yet, and that takes a while.
+    Unread,
 }
 
 /// Silence after which a session through hooks is called idle.
@@ -103,6 +105,7 @@ impl Standing {
             .to_owned(),
             Self::Ended(_) => "ended".to_owned(),
             Self::Broken(_) => "BROKEN".to_owned(),
+            Self::Unread => "not read yet".to_owned(),
         }
     }
 
@@ -116,6 +119,7 @@ impl Standing {
             | Self::Idle
             | Self::Ended(_)
             | Self::Broken(_)
+            | Self::Unread
             | Self::Stopped(
                 StopReason::SystemError
                 | StopReason::InfiniteLoop
@@ -132,7 +136,7 @@ impl Standing {
     pub const fn is_live(&self) -> bool {
         match self {
             Self::Running | Self::Active | Self::Held(_) => true,
-            Self::Idle | Self::Stopped(_) | Self::Ended(_) | Self::Broken(_) => false,
+            Self::Idle | Self::Stopped(_) | Self::Ended(_) | Self::Broken(_) | Self::Unread => false,
         }
     }
 }
@@ -161,7 +165,12 @@ impl SessionSummary {
             .map(|alarm| serde_json::json!({"decision": alarm.decision, "rule": alarm.rule, "reason": alarm.reason}));
         let how = match &self.standing {
             Standing::Ended(how) | Standing::Broken(how) => Some(how.as_str()),
-            Standing::Running | Standing::Active | Standing::Idle | Standing::Held(_) | Standing::Stopped(_) => None,
+            Standing::Running
+            | Standing::Active
+            | Standing::Idle
+            | Standing::Held(_)
+            | Standing::Stopped(_)
+            | Standing::Unread => None,
         };
         serde_json::json!({
             "workspace": self.root, "session": self.id.as_str(), "client": self.client, "state": self.standing.words(),
@@ -191,6 +200,36 @@ pub fn client_of(layout: &Layout, id: &SessionId) -> Option<String> {
 #[must_use]
 pub fn of_session(workspace: &Workspace, id: SessionId, clients: &BTreeMap<SessionId, String>) -> SessionSummary {
     look(workspace.root(), workspace.layout(), id, clients)
+}
+
+/// Whether a session's summary costs next to nothing: it has its state file, or a journal that is decided again in a moment.
+#[must_use]
+pub fn is_at_hand(layout: &Layout, id: &SessionId) -> bool {
+    layout.state_of(id).exists() || layout.first_segment(id).metadata().is_ok_and(|file| file.len() < AT_ONCE_BYTES)
+}
+
+/// A journal that is decided again in a moment.
+const AT_ONCE_BYTES: u64 = 512 * 1_024;
+
+/// A session whose journal must be read before it is known how it stands; `view` is as far as that came.
+#[must_use]
+pub fn being_read(
+    workspace: &Workspace,
+    id: SessionId,
+    clients: &BTreeMap<SessionId, String>,
+    view: Option<Box<ChainView>>,
+) -> SessionSummary {
+    let heard_ms = modified_ms(&workspace.layout().first_segment(&id));
+    SessionSummary {
+        root: workspace.root().to_owned(),
+        client: clients.get(&id).cloned().unwrap_or_else(|| "-".to_owned()),
+        id,
+        standing: Standing::Unread,
+        heard_ms,
+        spent: view.as_ref().map(|view| view.spent.micro_usd).unwrap_or_default(),
+        view,
+        alarm: None,
+    }
 }
 
 fn look(root: &Path, layout: &Layout, id: SessionId, clients: &BTreeMap<SessionId, String>) -> SessionSummary {

@@ -28,7 +28,7 @@ function curve(width, options, data) {
   const { height, title, low, high, value, lines, format, tone, marks } = options;
   const x = scale(data.from, data.to, LEFT, width - RIGHT);
   const y = scale(low, high, height - 4, 8);
-  const svg = s("svg", { class: `curve ${tone}`, viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": options.label });
+  const svg = s("svg", { class: `curve ${tone}`, viewBox: `0 0 ${width} ${height}`, width, height, role: marks ? "group" : "img", "aria-label": options.label });
   for (const level of [low, high]) svg.append(s("text", { class: "axis", x: LEFT - 8, y: y(level) + 4, "text-anchor": "end" }, format(level)));
   svg.append(s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(low), y2: y(low) }));
   for (const line of lines) {
@@ -67,7 +67,7 @@ export function curves(data, go) {
     const marks = [...data.drops].sort((a, b) => b.from - b.to - (a.from - a.to)).slice(0, 40).map((drop) => ({ ...drop, href: go(drop.i) }));
     const health = curve(width, { height: 132, title: "Health", label: `Health over time, ${data.drops.length} losses`, low: 0, high: 1e6, value: (p) => p[2], tone: "health", format: ratio, marks,
       lines: [{ at: limits.soft, name: `soft ${ratio(limits.soft)}`, tone: "warn" }, { at: limits.hard, name: `hard ${ratio(limits.hard)}`, tone: "bad" }] }, range);
-    const cost = curve(width, { height: 84, title: "Money", label: `Money over time, ${money(spent)} in all`, low: 0, high: budget ? Math.max(budget * 1.050, spent) : spent * 1.150, value: (p) => p[3], tone: "money", format: money,
+    const cost = curve(width, { height: 84, title: "Money", label: `Money over time, ${money(spent)} in all`, low: 0, high: budget ? Math.max(budget * 1.050, spent) : Math.max(10000, spent * 1.150), value: (p) => p[3], tone: "money", format: money,
       lines: budget ? [{ at: budget, name: `budget ${money(budget)}`, tone: "bad" }] : [] }, range);
     const context = curve(width, { height: 84, title: "Context", label: "Context over time, in per cent", low: 0, high: 100, value: (p) => Math.min(100, p[4]), tone: "context", format: percent,
       lines: [{ at: limits.contextBlock, name: `block ${limits.contextBlock}%`, tone: "bad" }] }, range);
@@ -98,7 +98,7 @@ function times(width, data) {
   for (let step = 0; step <= steps; step += 1) {
     const at = (data.end * step) / steps;
     const anchor = step === 0 ? "start" : step === steps ? "end" : "middle";
-    svg.append(s("text", { x: x(at), y: 13, "text-anchor": anchor }, data.start_ms ? clock(data.start_ms + at) : span(at)));
+    svg.append(s("text", { x: x(at), y: 13, "text-anchor": anchor }, data.start_ms && data.end > 5000 ? clock(data.start_ms + at) : span(at)));
   }
   return svg;
 }

@@ -32,6 +32,8 @@ export async function decision(where, i, link) {
   const { row } = data;
   const safety = data.decision ? data.decision.safety : null;
   const tone = row.verdict === "allowed" ? "good" : row.verdict === "held" ? "warn" : row.verdict ? "bad" : "";
+  // Where nothing spoke against a call, what was noticed is of more interest than that.
+  if (safety && safety.allowed && data.rules.length > 1) data.rules.push(data.rules.shift());
   const rules = data.rules.map((rule) => {
     const entry = data.titles[rule.id];
     const settings = Object.entries(rule.settings).map(([path, value]) => h("tr", {}, h("td", {}, code(path)), h("td", {}, String(value))));
@@ -96,7 +98,7 @@ export class PolicyView {
 
   list() {
     const words = this.filter.value.toLowerCase();
-    const rows = this.data.settings.filter((row) => `${row.path} ${row.means}`.toLowerCase().includes(words)).map((row) => h("tr", { class: row.from ? "set" : "" }, h("td", {}, code(row.path), h("small", {}, row.means)), h("td", { class: "mono" }, row.value || "–"), h("td", {}, row.from ? h("b", {}, row.from) : h("span", { class: "muted" }, `default · ${row.source}`))));
+    const rows = this.data.settings.filter((row) => `${row.path} ${row.means}`.toLowerCase().includes(words)).map((row) => h("tr", { class: row.from ? "set" : "" }, h("td", {}, code(row.path), h("small", {}, row.means)), h("td", { class: "mono" }, row.value || "–"), h("td", { class: "from", title: row.from || row.source }, row.from ? tail(row.from, 2) : h("span", { class: "muted" }, `default · ${row.source}`))));
     replace(this.box, h("table", { class: "panel policy" }, h("thead", {}, h("tr", {}, ["Setting", "In force", "From"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)), h("p", { class: "muted mono" }, `sha256:${this.data.policyHash}`));
   }
 

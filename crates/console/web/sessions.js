@@ -40,8 +40,8 @@ function row(session, now) {
     h("span", { class: "cell state" }, h("i", { class: `dot ${toneOfState(session.state)}` }), session.state),
     h("span", { class: "cell name" }, h("b", {}, session.session), h("small", { title: session.workspace }, `${session.client === "-" ? "no client" : session.client} · ${tail(session.workspace, 2)}`)),
     meter(session),
-    h("span", { class: "cell health" }, known ? [h("b", {}, ratio(health)), bar(health / 1e6, toneOfHealth(health), `health ${ratio(health)}`)] : "–"),
-    h("span", { class: "cell context" }, known ? [h("b", {}, `${context}%`), bar(context / 100, context >= 85 ? "bad" : context >= 75 ? "warn" : "accent", `context ${context} per cent`)] : "–"),
+    h("span", { class: "cell health" }, known ? [h("b", {}, ratio(health)), h("small", {}, "health"), bar(health / 1e6, toneOfHealth(health), `health ${ratio(health)}`)] : "–"),
+    h("span", { class: "cell context" }, known ? [h("b", {}, `${context}%`), h("small", {}, "context"), bar(context / 100, context >= 85 ? "bad" : context >= 75 ? "warn" : "accent", `context ${context} per cent`)] : "–"),
     h("span", { class: "cell tests" }, chip(tests, tone)),
     h("span", { class: "cell last" }, `${ago(session.last_activity_ms, now)} ago`),
     h("span", { class: "cell alarm", title: session.alarm ? session.alarm.reason : "" }, session.alarm ? [chip(session.alarm.rule, "warn"), ` ${session.alarm.reason}`] : session.how || ""));

@@ -107,7 +107,7 @@ fn next(workspace: &Workspace, found: &[SessionSummary], hooked: &[String]) -> S
         },
         Some((
             _,
-            Standing::Running | Standing::Active | Standing::Idle | Standing::Stopped(_) | Standing::Ended(_),
+            Standing::Running | Standing::Active | Standing::Idle | Standing::Stopped(_) | Standing::Ended(_) | Standing::Unread,
         )) => "`tripwire status` for more, `tripwire log` for everything".to_owned(),
         None if hooked.is_empty() => {
             "`tripwire scan` shows what would have been stopped in your past sessions; `tripwire run claude` guards one run; \

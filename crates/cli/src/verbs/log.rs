@@ -17,6 +17,7 @@ use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::clock;
 
 /// Show what a session's journal holds: each input with its decision.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// What to show, as on the page of `tripwire web`: `agent:claude tool:Bash verdict:held after:02:00`.

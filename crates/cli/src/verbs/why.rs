@@ -15,6 +15,7 @@ use tripwire_session::driver::Driver;
 /// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 ///
 /// Without a number it explains the last refusal of the session.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     /// The decision's number `i`, as `log`, `status` and the decisions themselves show it; by default the last refusal.

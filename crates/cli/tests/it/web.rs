@@ -2,6 +2,7 @@
 
 mod browser;
 mod hostile;
+mod long;
 mod page;
 mod report;
 mod served;

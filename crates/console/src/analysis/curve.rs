@@ -1,7 +1,7 @@
 //! Health, money and context over the session, in a bounded number of points; every loss of health keeps its event.
 
 use super::lanes::Moment;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tripwire_core::chain::ChainView;
 
 /// Points that are kept; when there are more, every other one goes.
@@ -20,17 +20,8 @@ pub struct Curve {
 }
 
 /// One point: number, milliseconds since the start, health in millionths, micro-dollars, per cent of the context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct CurvePoint(u64, u64, u32, u64, u32);
-
-impl CurvePoint {
-    /// The five figures.
-    #[must_use]
-    pub const fn parts(self) -> (u64, u64, u32, u64, u32) {
-        let Self(i, at, health, micro_usd, context) = self;
-        (i, at, health, micro_usd, context)
-    }
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurvePoint(pub u64, pub u64, pub u32, pub u64, pub u32);
 
 /// A loss of health, and the event behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

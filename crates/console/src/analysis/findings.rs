@@ -73,7 +73,7 @@ impl Findings {
                 reason: finding.reason.to_string(),
                 micro_usd: finding.price.micro_usd.get(),
             };
-            self.count(&shown, &finding.signature.to_string());
+            self.count(&shown, finding.signature.as_ref());
             self.newest.push_back(shown);
             if self.newest.len() > SHOWN_MAX {
                 self.newest.pop_front();

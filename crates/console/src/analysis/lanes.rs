@@ -3,6 +3,7 @@
 use crate::filter::{action_of, agent_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tripwire_core::chain::ChainView;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
@@ -82,8 +83,9 @@ pub struct ShownLane<'a> {
 }
 
 impl Lanes {
-    pub(super) fn add(&mut self, moment: Moment, input: &Input, decision: &Decision, stands: bool) {
+    pub(super) fn add(&mut self, moment: Moment, input: &Input, decision: &Decision, view: &ChainView) {
         self.last = moment.at;
+        let stands = view.held.is_some() || view.stopped.is_some();
         match (stands, self.waiting_since) {
             (true, None) => self.waiting_since = Some(moment),
             (false, Some(since)) => {
@@ -100,7 +102,7 @@ impl Lanes {
         if let What::Event(event) = &input.what {
             lane.ended(moment, event, label);
         } else {
-            lane.asked(moment, decision.safety.allowed, label);
+            lane.asked(moment, decision, label);
         }
         bound(&mut lane.spans);
     }
@@ -137,9 +139,9 @@ impl Lanes {
 }
 
 impl Lane {
-    fn asked(&mut self, moment: Moment, allowed: bool, label: &str) {
+    fn asked(&mut self, moment: Moment, decision: &Decision, label: &str) {
         self.thought(moment.at, moment.i);
-        if allowed {
+        if decision.safety.allowed {
             self.open = Some(moment);
         } else {
             self.push(SpanKind::Held, (moment.at, moment.at), moment.i, label);

@@ -148,12 +148,17 @@ impl Totals {
         }
         match &event.changes {
             Some(changes) => {
-                for (list, test) in [(&changes.code, false), (&changes.other, false), (&changes.tests, true)] {
-                    list.iter().for_each(|path| self.file(path.as_str(), i, test));
+                for path in changes.code.iter().chain(&changes.other).chain(&changes.tests) {
+                    let is_test = changes.tests.contains(path);
+                    if let Some(file) = self.file(path.as_str(), i) {
+                        file.test |= is_test;
+                    }
                 }
             }
             None if event.flags.has(Flag::Edit) && !event.failed() => {
-                action.target.iter().for_each(|path| self.file(path.as_str(), i, false));
+                if let Some(path) = &action.target {
+                    self.file(path.as_str(), i);
+                }
             }
             None => {}
         }
@@ -173,12 +178,11 @@ impl Totals {
         }
     }
 
-    fn file(&mut self, path: &str, i: u64, test: bool) {
-        if let Some(file) = entry(&mut self.files, path) {
-            file.times += 1;
-            file.i = i;
-            file.test |= test;
-        }
+    fn file(&mut self, path: &str, i: u64) -> Option<&mut ChangedFile> {
+        let file = entry(&mut self.files, path)?;
+        file.times += 1;
+        file.i = i;
+        Some(file)
     }
 
     /// Counts what was decided on it.

@@ -1,5 +1,6 @@
 //! What the morning page says, as data.
 
+use crate::analysis::curve::CurvePoint;
 use serde::{Deserialize, Serialize};
 
 /// The page.
@@ -70,7 +71,7 @@ pub struct SessionPage {
     /// What people did.
     pub people: Vec<Entry>,
     /// Number, milliseconds, health in millionths, micro-dollars, per cent of the context.
-    pub curve: Vec<(u64, u64, u32, u64, u32)>,
+    pub curve: Vec<CurvePoint>,
     /// The thresholds of health, in millionths.
     pub thresholds: Option<(u32, u32)>,
 }

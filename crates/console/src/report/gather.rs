@@ -1,6 +1,7 @@
 //! Gathers the morning page from the journals: one walk each, verified, and without the workspace's secrets.
 
 use super::data::{Alarm, Entry, FileChange, ModelUse, MorningPage, RefusedCall, SessionPage, ToolUse};
+use crate::analysis::curve::CurvePoint;
 use crate::analysis::totals::Told;
 use crate::analysis::{Analysis, Replay};
 use crate::host::Host;
@@ -190,12 +191,12 @@ fn models(analysis: &Analysis) -> Vec<ModelUse> {
         .collect()
 }
 
-fn curve(analysis: &Analysis) -> Vec<(u64, u64, u32, u64, u32)> {
+fn curve(analysis: &Analysis) -> Vec<CurvePoint> {
     let points = analysis.curve.points();
     let stride = points.len().div_ceil(POINTS_MAX).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points.iter().enumerate().filter(|(at, _)| at % stride == 0 || *at == last);
-    kept.map(|(_, point)| point.parts()).collect()
+    kept.map(|(_, point)| *point).collect()
 }
 
 /// The JSON name of one of our enums' values.

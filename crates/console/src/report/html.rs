@@ -1,6 +1,7 @@
 //! The morning page as one file: style and drawings inside, no script, no request.
 
 use super::data::{Entry, MorningPage, SessionPage};
+use crate::analysis::curve::CurvePoint;
 use crate::{moment, money};
 use tripwire_core::counted::counted;
 
@@ -110,7 +111,7 @@ fn drawing(session: &SessionPage, text: &mut String) {
     let x = |at: u64| at.min(whole) * WIDTH / whole;
     let y = |health: u32| HEIGHT - u64::from(health.min(1_000_000)) * HEIGHT / 1_000_000;
     let most = session.curve.iter().map(|point| point.3).max().unwrap_or(0).max(1);
-    let line = |height: &dyn Fn(&(u64, u64, u32, u64, u32)) -> u64| {
+    let line = |height: &dyn Fn(&CurvePoint) -> u64| {
         let mut path = String::new();
         for point in &session.curve {
             let (at, level) = (x(point.1), height(point));

@@ -100,8 +100,15 @@ fn session(shared: &Shared, query: &Query) -> Result<String, NotDone> {
     let opened = shared.open(&workspace, name)?;
     let id = SessionId::parse(name).map_err(|error| NotDone::bad(error.to_string()))?;
     let clients = tripwire_session::foreign::clients(workspace.layout());
-    let summary = listed(&summary::of_session(&workspace, id, &clients));
-    let total = opened.read(history::count).unwrap_or_default();
+    // Without its state file a session would be decided again from its beginning: the walk does that beside us.
+    let summary = match summary::is_at_hand(workspace.layout(), &id) {
+        true => listed(&summary::of_session(&workspace, id, &clients)),
+        false => opened.with_analysis(|analysis| {
+            let view = analysis.chain().map(|chain| Box::new(chain.view()));
+            listed(&summary::being_read(&workspace, id, &clients, view))
+        }),
+    };
+    let total = opened.total().unwrap_or_default();
     let state = opened.state();
     let mut value = opened.with_analysis(|analysis| {
         let thresholds = analysis.chain().map(|chain| thresholds(chain.policy()));
@@ -158,7 +165,7 @@ fn filtered(
     limit: usize,
 ) -> Result<Value, DriverError> {
     let begun = Instant::now();
-    let total = opened.read(history::count)?;
+    let total = opened.total()?;
     let mut end = before.unwrap_or(total).min(total);
     let mut found = Vec::new();
     while end > 0 && found.len() < limit && begun.elapsed() < FILTER_WAIT {
@@ -220,8 +227,9 @@ fn decision(shared: &Shared, query: &Query) -> Result<String, NotDone> {
 
 fn approvals(shared: &Shared) -> Result<String, NotDone> {
     let mut found = Vec::new();
+    let all = shared.sessions();
     for workspace in shared.host.workspaces() {
-        let sessions = summary::of_workspace(&workspace, 32);
+        let sessions: Vec<_> = all.iter().filter(|session| session.root == workspace.root()).cloned().collect();
         let waiting = shared.approvals.waiting(&sessions);
         if waiting.is_empty() {
             continue;

@@ -26,6 +26,8 @@ pub(super) const OPENED_MAX: usize = 12;
 pub(super) const PER_WORKSPACE_MAX: usize = 1_000;
 /// A session that was silent for so long is looked at again only when its files change.
 pub(super) const SETTLED_AFTER_MS: u64 = 15 * 60 * 1_000;
+/// How long the summary of a live session holds while its files do not change.
+pub(super) const SUMMARY_FOR: Duration = Duration::from_secs(3);
 /// How long the secrets of a workspace are known before they are read again.
 pub(super) const REDACTOR_FOR: Duration = Duration::from_secs(10);
 /// How long changes are gathered before they are told together.

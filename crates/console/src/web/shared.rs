@@ -1,7 +1,7 @@
 //! What all answers share: the workspaces, the opened sessions, the secrets that are kept out of answers.
 
 use super::guard::Guard;
-use super::limits::{CHANGES_MAX, OPENED_MAX, PER_WORKSPACE_MAX, REDACTOR_FOR, SETTLED_AFTER_MS};
+use super::limits::{CHANGES_MAX, OPENED_MAX, PER_WORKSPACE_MAX, REDACTOR_FOR, SETTLED_AFTER_MS, SUMMARY_FOR};
 use super::reply::NotDone;
 use crate::approvals::Approvals;
 use crate::host::Host;
@@ -33,14 +33,18 @@ pub(super) struct Shared {
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) connections: AtomicUsize,
     pub(super) streams: AtomicUsize,
-    opened: Mutex<BTreeMap<(PathBuf, String), (Arc<OpenedSession>, Instant)>>,
+    opened: Mutex<BTreeMap<(PathBuf, String), InUse>>,
     summaries: Mutex<BTreeMap<(PathBuf, SessionId), Settled>>,
     redactors: Mutex<BTreeMap<PathBuf, (Arc<Redactor>, Instant)>>,
 }
 
-/// A session that was silent for long: its summary holds until its files change.
+/// An opened session, and when it was last asked for.
+type InUse = (Arc<OpenedSession>, Instant);
+
+/// A summary, and as long as it holds: until the session's files change, and not for long where time itself may change it.
 struct Settled {
     stamp: Vec<Option<(SystemTime, u64)>>,
+    until: Option<Instant>,
     summary: Arc<SessionSummary>,
 }
 
@@ -140,14 +144,20 @@ impl Shared {
         ];
         let stamp: Vec<_> = files.into_iter().map(stamp_of).collect();
         let key = (workspace.root().to_owned(), id.clone());
-        if let Some(settled) = lock(&self.summaries).get(&key).filter(|settled| settled.stamp == stamp) {
+        if let Some(settled) = lock(&self.summaries)
+            .get(&key)
+            .filter(|settled| settled.stamp == stamp && settled.until.is_none_or(|until| Instant::now() < until))
+        {
             return Arc::clone(&settled.summary);
+        }
+        if !summary::is_at_hand(layout, &id) {
+            return Arc::new(summary::being_read(workspace, id, clients, None));
         }
         let summary = Arc::new(summary::of_session(workspace, id, clients));
         let silent_ms = clock::now().epoch_ms().saturating_sub(summary.heard_ms);
-        if silent_ms > SETTLED_AFTER_MS && !summary.standing.is_live() {
-            lock(&self.summaries).insert(key, Settled { stamp, summary: Arc::clone(&summary) });
-        }
+        let is_settled = silent_ms > SETTLED_AFTER_MS && !summary.standing.is_live();
+        let until = if is_settled { None } else { Some(Instant::now() + SUMMARY_FOR) };
+        lock(&self.summaries).insert(key, Settled { stamp, until, summary: Arc::clone(&summary) });
         summary
     }
 

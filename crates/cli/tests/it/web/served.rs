@@ -1,7 +1,7 @@
 //! A running page, and requests to it byte by byte.
 
 use crate::session::fixture::Place;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
