@@ -59,16 +59,18 @@ export class SessionView {
     document.title = `${this.id} · tripwire`;
     replace(this.head, this.top(data));
     this.log.grow(data.rows);
-    const shape = JSON.stringify([data.points.length, data.end, data.drops.length, data.lanes.length, data.thresholds === null]);
+    const walking = data.walk.truth.state === "notVerifiedYet" && !data.walk.problem;
+    // While a long journal is being read, its drawings follow in a few steps and not at every look.
+    const part = walking && data.walk.records > 20000 ? Math.floor((5 * data.walk.walked) / data.walk.records) : data.end;
+    const shape = JSON.stringify([part, data.drops.length > 0, data.lanes.length, data.thresholds === null, walking || data.points.length]);
     if (shape !== this.shape) {
       this.shape = shape;
       replace(this.charts, data.points.length ? [panel("Health, money, context", `${count(data.drops.length)} ${data.drops.length === 1 ? "loss" : "losses"} of health`, curves(data, (i) => this.link(i))), panel("Timeline", counted(data.lanes.length, "agent"), lanes(data, this.open))] : this.nothing(data));
       replace(this.side, this.findings(data), this.graph(data), this.files(data), this.people(data));
     }
     // The walk goes on in the background: look again until it is done.
-    const walking = data.walk.truth.state === "notVerifiedYet" && !data.walk.problem;
     clearTimeout(this.later);
-    if (walking) this.later = setTimeout(() => this.element.isConnected && this.load().catch(() => {}), 400);
+    if (walking) this.later = setTimeout(() => this.element.isConnected && this.load().catch(() => {}), data.walk.records > 20000 ? 1500 : 300);
   }
 
   nothing(data) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tripwire_core::chain::ChainView;
 
 /// Points that are kept; when there are more, every other one goes.
-const POINTS_MAX: usize = 2_048;
+const POINTS_MAX: usize = 1_024;
 /// Losses of health that are kept; when there are more, the smaller half goes.
 const DROPS_MAX: usize = 512;
 

@@ -20,7 +20,7 @@ pub struct Moment {
 /// Agents that have a lane of their own; what the others do is shown together.
 const LANES_MAX: usize = 48;
 /// Spans of one lane; when there are more, the shortest neighbours become one.
-const SPANS_MAX: usize = 3_000;
+const SPANS_MAX: usize = 1_500;
 /// A longer silence is a person's or a client's, not the model's.
 const THINKING_MS_MAX: u64 = 10 * 60 * 1_000;
 
