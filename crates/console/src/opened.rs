@@ -34,6 +34,8 @@ pub struct OpenedSession {
     state: Mutex<WalkState>,
     wake: Condvar,
     is_closed: AtomicBool,
+    /// Whether the walk met something that it cannot go past: then the journal ends there for us.
+    is_cut: AtomicBool,
 }
 
 /// How far the walk came.
@@ -96,6 +98,7 @@ impl OpenedSession {
             state: Mutex::new(state),
             wake: Condvar::new(),
             is_closed: AtomicBool::new(false),
+            is_cut: AtomicBool::new(damage.is_some()),
         });
         let walker = Arc::clone(&opened);
         std::thread::spawn(move || walker.walk(&trust));
@@ -131,9 +134,10 @@ impl OpenedSession {
     /// When it does not verify where it was read.
     pub fn read<T>(&self, read: impl FnOnce(&Journal<Disk>) -> Result<T, DriverError>) -> Result<T, DriverError> {
         let mut journal = lock(&self.look);
-        if !matches!(lock(&self.state).truth, Truth::Damaged { .. })
+        if !self.is_cut.load(Ordering::Relaxed)
             && let Some(damage) = journal.look_again()?
         {
+            self.is_cut.store(true, Ordering::Relaxed);
             lock(&self.state).truth = damaged(&damage);
         }
         lock(&self.state).records = journal.records();
@@ -239,17 +243,29 @@ impl OpenedSession {
         }
     }
 
-    /// Notes what ended the walk: damage, or a record that this version does not know.
+    /// Notes what ended the walk: damage, or a record that this version does not know. What is before it can be read.
     fn end_at(&self, error: &DriverError) {
         let mut state = lock(&self.state);
         state.problem = Some(error.to_string());
-        if let DriverError::Journal(JournalError::Damaged(damage)) = error {
+        let at = if let DriverError::Journal(JournalError::Damaged(damage)) = error {
             state.truth = damaged(damage);
-            drop(state);
-            // What is before the damage can be read; it was walked over.
-            if lock(&self.look).end_before(damage.index()).is_err() {
-                lock(&self.state).problem = Some(error.to_string());
-            }
+            Some(damage.index())
+        } else if let DriverError::Record { index, .. } = error {
+            Some(*index)
+        } else {
+            None
+        };
+        drop(state);
+        at.into_iter().for_each(|index| self.cut(index));
+    }
+
+    /// Ends what is shown before a record.
+    fn cut(&self, index: u64) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        let cut = lock(&self.look).end_before(index);
+        *lock(&self.counted) = (0, 0);
+        if let Err(error) = cut {
+            lock(&self.state).problem = Some(error.to_string());
         }
     }
 
@@ -267,10 +283,8 @@ impl OpenedSession {
                 return;
             }
         };
-        if let Truth::Damaged { at, .. } = truth
-            && lock(&self.look).end_before(at).is_err()
-        {
-            lock(&self.state).problem = Some("what is before the damage cannot be read".to_owned());
+        if let Truth::Damaged { at, .. } = truth {
+            self.cut(at);
         }
         lock(&self.state).truth = truth;
     }

@@ -74,7 +74,6 @@ export class SessionView {
   }
 
   nothing(data) {
-    if (data.walk.problem) return h("p", { class: "banner bad" }, h("b", {}, "This journal cannot be read on. "), data.walk.problem);
     return data.rows ? null : empty("Nothing happened yet.", "The session has begun and no call was made.");
   }
 
@@ -85,7 +84,8 @@ export class SessionView {
     const hard = data.thresholds ? data.thresholds.hard : undefined;
     const share = one.budget_micro_usd ? one.spent_micro_usd / one.budget_micro_usd : 0;
     const totals = data.totals;
-    const damage = data.walk.truth.state === "damaged" ? h("p", { class: "banner bad" }, h("b", {}, `Damaged at record ${data.walk.truth.at}: `), `${data.walk.truth.cause}. What comes before it is shown.`) : null;
+    const damage = data.walk.truth.state === "damaged" ? h("p", { class: "banner bad" }, h("b", {}, `Damaged at record ${data.walk.truth.at}: `), `${data.walk.truth.cause}. What comes before it is shown.`)
+      : data.walk.problem ? h("p", { class: "banner warn" }, h("b", {}, "This journal is not read to its end. "), `${data.walk.problem}. What comes before it is shown.`) : null;
     return [
       h("div", { class: "title" }, h("a", { class: "back", href: "#/", "aria-label": "All sessions" }, "←"), h("h1", {}, one.session), h("span", { class: "muted", title: one.workspace }, `${one.client === "-" ? "no client" : one.client} · ${tail(one.workspace, 3)}`),
         h("span", { class: "chips" }, chip(one.state, toneOfState(one.state), one.how || ""), truth(data.walk), replayed(data.replay), one.guard ? chip(one.guard, "", "whether decisions bind") : null)),

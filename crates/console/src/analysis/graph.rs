@@ -22,7 +22,7 @@ pub struct CallGraph {
 /// A call of the graph.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CallNode {
-    /// What is called, by its signature.
+    /// What is called, with its arguments where they are known.
     pub call: String,
     /// How often.
     pub count: u64,

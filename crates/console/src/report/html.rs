@@ -132,11 +132,13 @@ fn drawing(session: &SessionPage, text: &mut String) {
             text.push_str(&format!("<path class=\"limit {name}\" d=\"M0 {0}H{WIDTH}\"/>", y(level)));
         }
     }
-    text.push_str(&format!("<path class=\"money\" d=\"{spent}\"/><path class=\"health\" d=\"{health}\"/></svg>\n"));
-    text.push_str(&format!(
-        "<p class=\"muted legend\">green: health, with its two thresholds · blue: money, up to {}</p>\n",
-        money::dollars(most)
-    ));
+    let has_cost = session.spent_micro_usd > 0;
+    if has_cost {
+        text.push_str(&format!("<path class=\"money\" d=\"{spent}\"/>"));
+    }
+    text.push_str(&format!("<path class=\"health\" d=\"{health}\"/></svg>\n"));
+    let cost = if has_cost { format!(" · blue: money, up to {}", money::dollars(most)) } else { String::new() };
+    text.push_str(&format!("<p class=\"muted legend\">green: health, with its two thresholds{cost}</p>\n"));
 }
 
 fn entries(title: &str, all: &[Entry], text: &mut String) {

@@ -313,7 +313,9 @@ pub(super) fn act(shared: &Shared, path: &str, body: &[u8]) -> Result<String, No
         // A receipt is shown in any case: where the secrets cannot be known, only whether it holds and what went wrong.
         receipts.push(match shared.redacted(workspace, &receipt) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_default(),
-            Err(problem) => json!({"workspace": workspace.root(), "done": [problem.why], "receipt": receipt["receipt"]}),
+            Err(problem) => {
+                json!({"workspace": workspace.root(), "done": [problem.why], "receipt": receipt["receipt"]})
+            }
         });
     }
     Ok(json!({"act": path, "holds": all_hold, "workspaces": receipts}).to_string())

@@ -19,7 +19,7 @@ impl Shown {
     fn open(width: u32) -> Option<Self> {
         let program = browser::program()?;
         let place = Place::new();
-        place.step(&looping());
+        place.feed(&["step", "--times", "own", "-"], &looping());
         place.feed(&["step", "--new", "-"], &calls(5)).ended(0);
         Some(Self::of(place, &program, width))
     }
@@ -50,11 +50,45 @@ impl Shown {
     }
 }
 
-/// Three calls in turn that lead nowhere.
+/// Some work, with a sub-agent at hand, and then three calls in turn that lead nowhere.
 fn looping() -> String {
-    let turn =
-        [call("cat a.rs", "same"), call("edit a.rs", "error: no match"), call("cargo test", "1 failed")].concat();
-    turn.repeat(6)
+    let mut at = 0;
+    let mut line = |tool: &str, args: Value, output: &str, agent: Option<&str>| {
+        at += 4_000 + at % 7 * 900;
+        let mut event = json!({
+            "timestamp": at, "tool": tool, "args": args, "output": output, "costMicroUsd": 21_000 + at % 5 * 4_000, "latencyMs": 1_500,
+            "contextTokens": 30_000 + at / 3, "contextWindow": 200_000, "tokenCount": 900,
+        });
+        if output.contains("error") || output.contains("failed") {
+            event["outcome"] = json!({"status": "error"});
+        }
+        if let Some(agent) = agent {
+            event["agentId"] = json!(agent);
+        }
+        format!("{event}\n")
+    };
+    let mut text = String::new();
+    for n in 0..9 {
+        let helper = (n % 3 == 1).then_some("explorer");
+        text += &line("Grep", json!({"pattern": format!("fn parse_{n}")}), &format!("{n} hits"), helper);
+        text += &line(
+            "Read",
+            json!({"file_path": format!("src/parser/rule_{n}.rs")}),
+            &format!("contents of rule {n}"),
+            None,
+        );
+    }
+    for _ in 0..6 {
+        text += &line("Read", json!({"file_path": "src/parser.rs"}), "the same contents", None);
+        text += &line(
+            "Edit",
+            json!({"file_path": "src/parser.rs", "old_string": "a", "new_string": "b"}),
+            "error: no match",
+            None,
+        );
+        text += &line("Bash", json!({"command": "cargo test parser"}), "1 test failed", None);
+    }
+    text
 }
 
 #[test]

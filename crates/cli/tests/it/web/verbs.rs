@@ -73,6 +73,33 @@ fn a_damaged_journal_is_shown_up_to_the_damage_and_named() {
 }
 
 #[test]
+fn a_journal_with_records_of_a_newer_form_is_shown_up_to_them() {
+    use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionId, SessionPaths};
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    let session = place.session();
+    let paths = SessionPaths::new(&place.geometry(""), &SessionId::parse(&session).unwrap());
+    let mut journal = Journal::open(tripwire_journal::storage::Disk, paths, Options::default()).unwrap();
+    let entry = Entry { body: "{\"future\":1}".into(), durations_ms: [].into(), wall_ms: 1 };
+    let batch = Batch { entries: vec![entry], durability: Durability::Synced, after: None };
+    assert!(matches!(journal.append(&batch), Ok(Append::Ack(_))));
+    let served = Served::start(&place, &[]);
+    let key = json(&served.read("/api/sessions").body)["workspaces"][0]["key"].as_str().unwrap().to_owned();
+    let mut state = Value::Null;
+    for _ in 0..200 {
+        state = json(&served.read(&format!("/api/session?w={key}&s={session}")).body);
+        if state["walk"]["problem"].is_string() && state["rows"] == 3 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(state["walk"]["problem"].as_str().unwrap().contains("journal record 7"), "{state}");
+    assert_eq!(state["walk"]["truth"]["state"], "notVerifiedYet", "{state}");
+    let rows = json(&served.read(&format!("/api/rows?w={key}&s={session}")).body);
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 3, "{rows}");
+}
+
+#[test]
 fn stop_and_pause_act_with_the_secret_and_say_what_they_did() {
     let place = Place::new();
     place.step(&calls(2)).ended(0);
