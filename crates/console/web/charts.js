@@ -27,7 +27,7 @@ function path(points, x, y) {
 function curve(width, options, data) {
   const { height, title, low, high, value, lines, format, tone, marks } = options;
   const x = scale(data.from, data.to, LEFT, width - RIGHT);
-  const y = scale(low, high, height - 4, 8);
+  const y = scale(low, high, height - 4, 22);
   const svg = s("svg", { class: `curve ${tone}`, viewBox: `0 0 ${width} ${height}`, width, height, role: marks ? "group" : "img", "aria-label": options.label });
   for (const level of [low, high]) svg.append(s("text", { class: "axis", x: LEFT - 8, y: y(level) + 4, "text-anchor": "end" }, format(level)));
   svg.append(s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(low), y2: y(low) }));
@@ -43,7 +43,7 @@ function curve(width, options, data) {
     svg.append(s("path", { class: "area", d: `${drawn}V${y(low)}H${x(points[0][1]).toFixed(1)}Z` }), s("path", { class: "stroke", d: drawn }));
     svg.append(s("circle", { class: "now", cx: end, cy: y(value(points[points.length - 1])), r: 3 }));
   }
-  svg.append(s("text", { class: "curve-title", x: LEFT + 4, y: 14 }, title));
+  svg.append(s("text", { class: "curve-title", x: LEFT, y: 12 }, title));
   for (const mark of marks || []) {
     const label = `#${mark.i}: health ${ratio(mark.from)} to ${ratio(mark.to)}. ${mark.why}`;
     const dot = s("a", { class: "mark", href: mark.href, "aria-label": label }, s("title", {}, label),
@@ -65,11 +65,11 @@ export function curves(data, go) {
     const range = { points: data.points, from: 0, to: Math.max(1, data.end) };
     // Only the larger losses are marked where there are many; all are in the log.
     const marks = [...data.drops].sort((a, b) => b.from - b.to - (a.from - a.to)).slice(0, 40).map((drop) => ({ ...drop, href: go(drop.i) }));
-    const health = curve(width, { height: 132, title: "Health", label: `Health over time, ${data.drops.length} losses`, low: 0, high: 1e6, value: (p) => p[2], tone: "health", format: ratio, marks,
+    const health = curve(width, { height: 146, title: "Health", label: `Health over time, ${data.drops.length} losses`, low: 0, high: 1e6, value: (p) => p[2], tone: "health", format: ratio, marks,
       lines: [{ at: limits.soft, name: `soft ${ratio(limits.soft)}`, tone: "warn" }, { at: limits.hard, name: `hard ${ratio(limits.hard)}`, tone: "bad" }] }, range);
-    const cost = curve(width, { height: 84, title: "Money", label: `Money over time, ${money(spent)} in all`, low: 0, high: budget ? Math.max(budget * 1.050, spent) : Math.max(10000, spent * 1.150), value: (p) => p[3], tone: "money", format: money,
+    const cost = curve(width, { height: 92, title: "Money", label: `Money over time, ${money(spent)} in all`, low: 0, high: budget ? Math.max(budget * 1.050, spent) : Math.max(10000, spent * 1.150), value: (p) => p[3], tone: "money", format: money,
       lines: budget ? [{ at: budget, name: `budget ${money(budget)}`, tone: "bad" }] : [] }, range);
-    const context = curve(width, { height: 84, title: "Context", label: "Context over time, in per cent", low: 0, high: 100, value: (p) => Math.min(100, p[4]), tone: "context", format: percent,
+    const context = curve(width, { height: 92, title: "Context", label: "Context over time, in per cent", low: 0, high: 100, value: (p) => Math.min(100, p[4]), tone: "context", format: percent,
       lines: [{ at: limits.contextBlock, name: `block ${limits.contextBlock}%`, tone: "bad" }] }, range);
     replace(box, health.svg, cost.svg, context.svg, times(width, data), tip);
     box.onpointermove = (event) => hover(event, box, tip, data, health.x);

@@ -6,7 +6,7 @@ use tripwire_core::record::chain::Digest;
 
 const NOW: WallClock = WallClock::from_epoch_ms(1_772_292_600_000);
 
-fn pair(what: &str, allowed: bool, findings: &str) -> Pair {
+fn pair(what: &str, allowed: &str, findings: &str) -> Pair {
     let input_text = format!("{{\"at\":5,\"what\":{what}}}");
     let parts: Parts = serde_json::from_str(&format!(
         r#"{{"safety":{{"allowed":{allowed},"reason":"because of it","rule":"FLOOR-1"}},"findings":{findings},"activity":{{"mode":"WORKING"}}}}"#
@@ -17,7 +17,7 @@ fn pair(what: &str, allowed: bool, findings: &str) -> Pair {
     Pair { number: 7, record: 1, hash: Digest::of(b""), wall: NOW, input, input_text, decision: Some(decision) }
 }
 
-fn call(allowed: bool) -> Pair {
+fn call(allowed: &str) -> Pair {
     let what = r#"{"request":{"action":{"tool":"Bash","signature":"Bash(cmd=rm)","words":"rm -rf build"},"agentId":"helper-1"}}"#;
     pair(what, allowed, "[]")
 }
@@ -28,7 +28,7 @@ fn passes(filter: &str, pair: &Pair) -> bool {
 
 #[test]
 fn every_key_finds_its_own_and_leaves_the_rest() {
-    let (open, refused) = (call(true), call(false));
+    let (open, refused) = (call("true"), call("false"));
     for found in [
         "",
         "agent:claude",
@@ -61,7 +61,7 @@ fn every_key_finds_its_own_and_leaves_the_rest() {
     let loops = r#"[{"type":"HARD_LOOP","level":"hold","reason":"again","rule":"LOOP-1.exact"}]"#;
     let held = pair(
         r#"{"event":{"latencyMs":1,"outputLength":1,"timestamp":1,"tokenCount":1,"toolCalls":1,"outcome":{"status":"error"}}}"#,
-        false,
+        "false",
         loops,
     );
     for found in ["verdict:held", "level:override", "rule:loop-1", "type:hard_loop", "status:error", "again"] {

@@ -17,106 +17,109 @@ fn assert_nothing(place: &Place, name: &str, answer: Option<&Answer>) {
     }
 }
 
+/// A page, and what a stranger may have got hold of.
+struct Stranger {
+    served: Served,
+    cookie: String,
+    secret: String,
+    origin: String,
+    other: String,
+}
+
+const STOP: &str = "POST /api/act/stop";
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+impl Stranger {
+    fn of(served: Served) -> Self {
+        let (cookie, secret, origin) = (served.cookie(), served.secret.clone(), served.origin());
+        let other = format!("http://127.0.0.1:{}", served.port.wrapping_add(1));
+        Self { served, cookie, secret, origin, other }
+    }
+
+    fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        self.served.ask(&format!("GET {path}"), headers, "")
+    }
+
+    /// Requests that read, with something missing or something foreign.
+    fn readings(&self) -> Vec<(&'static str, Answer)> {
+        let (port, cookie) = (self.served.port, ("cookie", self.cookie.as_str()));
+        let of_secret = format!("tripwire-{port}={}", self.secret);
+        let wrong = format!("tripwire-{port}=tw-{}", "0".repeat(48));
+        let elsewhere = self.cookie.replace(&port.to_string(), "1");
+        let all = "/api/sessions";
+        vec![
+            ("no cookie", self.get(all, &[])),
+            ("wrong cookie", self.get(all, &[("cookie", &wrong)])),
+            ("the secret as a cookie", self.get(all, &[("cookie", &of_secret)])),
+            ("the secret alone", self.get(all, &[("x-tripwire-secret", &self.secret)])),
+            ("the cookie of another console", self.get(all, &[("cookie", &elsewhere)])),
+            ("another origin", self.get(all, &[cookie, ("origin", &self.other)])),
+            ("a null origin", self.get(all, &[cookie, ("origin", "null")])),
+            ("another site", self.get(all, &[cookie, ("sec-fetch-site", "cross-site")])),
+            ("another port of this site", self.get(all, &[cookie, ("sec-fetch-site", "same-site")])),
+            ("a path above the page", self.get("/../../../../etc/passwd", &[])),
+            ("a path with percent signs", self.get("/%2e%2e/%2e%2e/etc/passwd", &[])),
+            ("a session that is a path", self.get("/api/session?w=x&s=..%2f..%2fetc", &[cookie])),
+            ("a query that cannot be read", self.get("/api/rows?w=%ff", &[cookie])),
+            ("a websocket", self.get("/api/events", &[("upgrade", "websocket"), ("origin", &self.other)])),
+        ]
+    }
+
+    /// Requests that act, with something missing or something foreign.
+    fn acts(&self) -> Vec<(&'static str, Answer)> {
+        let (cookie, secret) = (("cookie", self.cookie.as_str()), ("x-tripwire-secret", self.secret.as_str()));
+        let ours = ("origin", self.origin.as_str());
+        let (wrong, alike) = (format!("tw-{}", "0".repeat(48)), format!("{}.evil.example", self.origin));
+        let of_cookie = self.cookie.split_once('=').unwrap().1;
+        let stop = |headers: &[(&str, &str)]| self.served.ask(STOP, headers, "{}");
+        vec![
+            ("the cookie alone", stop(&[cookie, ours, JSON])),
+            ("a wrong secret", stop(&[cookie, ours, JSON, ("x-tripwire-secret", &wrong)])),
+            ("two secrets", stop(&[cookie, ours, JSON, secret, ("x-tripwire-secret", &wrong)])),
+            ("the cookie's value as the secret", stop(&[cookie, ours, JSON, ("x-tripwire-secret", of_cookie)])),
+            ("no cookie", stop(&[ours, JSON, secret])),
+            ("no origin", stop(&[cookie, JSON, secret])),
+            ("another origin", stop(&[cookie, JSON, secret, ("origin", &self.other)])),
+            ("an origin that only begins like ours", stop(&[cookie, JSON, secret, ("origin", &alike)])),
+            ("a form", stop(&[cookie, ours, secret, ("content-type", "text/plain")])),
+            ("another site", stop(&[cookie, ours, JSON, secret, ("sec-fetch-site", "cross-site")])),
+        ]
+    }
+
+    /// Other methods, other forms.
+    fn forms(&self) -> Vec<(&'static str, Answer)> {
+        let (cookie, secret) = (("cookie", self.cookie.as_str()), ("x-tripwire-secret", self.secret.as_str()));
+        let ours = ("origin", self.origin.as_str());
+        let large = format!("{{\"reason\":\"{}\"}}", "x".repeat(64 << 10));
+        let preflight = [("origin", self.other.as_str()), ("access-control-request-method", "POST")];
+        vec![
+            ("act by GET", self.get("/api/act/stop", &[cookie, secret])),
+            ("act by PUT", self.served.ask("PUT /api/act/stop", &[cookie, ours, JSON, secret], "{}")),
+            (
+                "one method for another",
+                self.get("/api/act/stop", &[cookie, secret, ("x-http-method-override", "POST")]),
+            ),
+            ("log in without the secret", self.served.ask("POST /api/login", &[cookie, ours], "")),
+            ("log in by GET", self.get("/api/login", &[cookie, secret])),
+            ("a large body", self.served.ask(STOP, &[cookie, ours, JSON, secret], &large)),
+            ("a preflight", self.served.ask("OPTIONS /api/act/stop", &preflight, "")),
+        ]
+    }
+}
+
 #[test]
 fn thirty_hostile_requests_read_nothing_and_do_nothing() {
     let place = Place::new();
     place.step(&calls(2)).ended(0);
-    let served = Served::start(&place, &[]);
-    let (port, cookie, secret) = (served.port, served.cookie(), served.secret.clone());
-    let origin = served.origin();
-    let (stop, json) = ("POST /api/act/stop", ("content-type", "application/json"));
-    let other = format!("http://127.0.0.1:{}", port.wrapping_add(1));
-    let with_cookie = ("cookie", cookie.as_str());
-    let with_secret = ("x-tripwire-secret", secret.as_str());
-    let ours = ("origin", origin.as_str());
-    let wrong_secret = format!("tw-{}", "0".repeat(48));
-    let wrong_cookie = format!("tripwire-{port}=tw-{}", "0".repeat(48));
-    let asked: Vec<(&str, Answer)> = vec![
-        ("no cookie", served.ask("GET /api/sessions", &[], "")),
-        ("wrong cookie", served.ask("GET /api/sessions", &[("cookie", &wrong_cookie)], "")),
-        (
-            "the secret as a cookie",
-            served.ask("GET /api/sessions", &[("cookie", &format!("tripwire-{port}={secret}"))], ""),
-        ),
-        ("the secret alone reads nothing", served.ask("GET /api/sessions", &[with_secret], "")),
-        (
-            "cookie of another console",
-            served.ask("GET /api/sessions", &[("cookie", &cookie.replace(&port.to_string(), "1"))], ""),
-        ),
-        ("read from another origin", served.ask("GET /api/sessions", &[with_cookie, ("origin", &other)], "")),
-        ("read from a null origin", served.ask("GET /api/sessions", &[with_cookie, ("origin", "null")], "")),
-        (
-            "read from another site",
-            served.ask("GET /api/sessions", &[with_cookie, ("sec-fetch-site", "cross-site")], ""),
-        ),
-        (
-            "read from another port of this site",
-            served.ask("GET /api/sessions", &[with_cookie, ("sec-fetch-site", "same-site")], ""),
-        ),
-        ("act with the cookie alone", served.ask(stop, &[with_cookie, ours, json], "{}")),
-        (
-            "act with a wrong secret",
-            served.ask(stop, &[with_cookie, ours, json, ("x-tripwire-secret", &wrong_secret)], "{}"),
-        ),
-        (
-            "act with two secrets",
-            served.ask(stop, &[with_cookie, ours, json, with_secret, ("x-tripwire-secret", &wrong_secret)], "{}"),
-        ),
-        (
-            "act with the cookie's value as the secret",
-            served.ask(
-                stop,
-                &[with_cookie, ours, json, ("x-tripwire-secret", cookie.split_once('=').unwrap().1)],
-                "{}",
-            ),
-        ),
-        ("act without the cookie", served.ask(stop, &[ours, json, with_secret], "{}")),
-        ("act without an origin", served.ask(stop, &[with_cookie, json, with_secret], "{}")),
-        ("act from another origin", served.ask(stop, &[with_cookie, json, with_secret, ("origin", &other)], "{}")),
-        (
-            "act from an origin that only begins like ours",
-            served.ask(stop, &[with_cookie, json, with_secret, ("origin", &format!("{origin}.evil.example"))], "{}"),
-        ),
-        ("act as a form", served.ask(stop, &[with_cookie, ours, with_secret, ("content-type", "text/plain")], "{}")),
-        ("act by GET", served.ask("GET /api/act/stop", &[with_cookie, with_secret], "")),
-        ("act by PUT", served.ask("PUT /api/act/stop", &[with_cookie, ours, json, with_secret], "{}")),
-        (
-            "another method for another one",
-            served.ask("GET /api/act/stop", &[with_cookie, with_secret, ("x-http-method-override", "POST")], ""),
-        ),
-        ("log in without the secret", served.ask("POST /api/login", &[with_cookie, ours], "")),
-        ("log in by GET", served.ask("GET /api/login", &[with_cookie, with_secret], "")),
-        ("a path above the page", served.ask("GET /../../../../etc/passwd", &[], "")),
-        ("a path with percent signs", served.ask("GET /%2e%2e/%2e%2e/etc/passwd", &[], "")),
-        ("a session that is a path", served.ask("GET /api/session?w=x&s=..%2f..%2fetc", &[with_cookie], "")),
-        ("a query that cannot be read", served.ask("GET /api/rows?w=%ff", &[with_cookie], "")),
-        (
-            "a large body",
-            served.ask(
-                stop,
-                &[with_cookie, ours, json, with_secret],
-                &format!("{{\"reason\":\"{}\"}}", "x".repeat(64 << 10)),
-            ),
-        ),
-        (
-            "a preflight",
-            served.ask("OPTIONS /api/act/stop", &[("origin", &other), ("access-control-request-method", "POST")], ""),
-        ),
-        (
-            "a websocket",
-            served.ask(
-                "GET /api/events",
-                &[("upgrade", "websocket"), ("connection", "upgrade"), ("origin", &other)],
-                "",
-            ),
-        ),
-    ];
-    assert!(asked.len() >= 30);
-    for (name, answer) in &asked {
+    let stranger = Stranger::of(Served::start(&place, &[]));
+    let mut tried = 0;
+    for (name, answer) in stranger.readings().iter().chain(&stranger.acts()).chain(&stranger.forms()) {
         assert_nothing(&place, name, Some(answer));
         assert!(!answer.head.to_lowercase().contains("access-control-allow"), "{name}: {answer:?}");
         assert!(answer.head.contains("content-security-policy: default-src 'none'"), "{name}: {answer:?}");
+        tried += 1;
     }
+    assert!(tried >= 30, "{tried}");
 }
 
 #[test]

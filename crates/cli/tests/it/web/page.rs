@@ -112,6 +112,8 @@ fn sessions_open_and_a_session_shows_curves_a_cycle_findings_and_records() {
     assert!(label.as_str().unwrap().starts_with("A cycle"), "{label}");
     assert!(shown.browser.ask("document.querySelectorAll('.edge.strong').length").as_u64().unwrap() >= 2);
     assert!(shown.browser.ask("document.querySelectorAll('.finding').length").as_u64().unwrap() >= 1);
+    shown.browser.size(1440, 1180);
+    std::thread::sleep(Duration::from_millis(200));
     shown.browser.picture("session");
     shown.browser.ask(
         "document.querySelector('.mark').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))",
