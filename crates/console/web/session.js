@@ -95,7 +95,7 @@ export class SessionView {
         card("Spent", money(one.spent_micro_usd), one.budget_micro_usd ? `of ${money(one.budget_micro_usd)}` : "no budget set", one.budget_micro_usd ? bar(share, share >= 1 ? "bad" : share >= 0.800 ? "warn" : "accent", "share of the budget") : null),
         card("Context", `${one.context || 0}%`, "of the model's window", bar((one.context || 0) / 100, one.context >= 85 ? "bad" : one.context >= 75 ? "warn" : "accent", "share of the context")),
         card("Tests", tests, "what is proved about the work", h("span", { class: `dot ${tone}` })),
-        card("Calls", count(totals.calls), `${count(totals.failed)} failed · ${count(totals.refused)} held or refused`),
+        card("Calls", count(totals.calls), `${count(totals.failed)} failed · ${counted(totals.refused, "request")} not let through`),
         card("Time", span(data.end || 0), `last activity ${ago(one.last_activity_ms)} ago`)),
     ];
   }
