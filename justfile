@@ -28,6 +28,12 @@ test-long:
 test-clients:
     cargo test --workspace --test real_clients -- --ignored --nocapture
 
+# The pictures of the docs, made from the real page (needs chromium)
+screenshots:
+    TRIPWIRE_SCREENSHOTS="$PWD/target/screenshots" TRIPWIRE_BROWSER=required TRIPWIRE_AXE="${TRIPWIRE_AXE:?names axe.min.js}" cargo test --workspace --test it web::page
+    mkdir -p docs/images
+    cp target/screenshots/sessions.png target/screenshots/session.png target/screenshots/decision.png docs/images/
+
 # Limits, walls and names; `just test` runs the same check as a test
 tidy:
     cargo xtask tidy

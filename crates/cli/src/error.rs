@@ -35,9 +35,6 @@ pub(crate) enum Problem {
     NoSession { folder: PathBuf },
     #[error("there is no decision `{asked}` in {session}, which has {count}")]
     NoDecision { asked: u64, session: String, count: u64 },
-    /// An order was given by its file, but could not be journaled.
-    #[error("`{}` is written and is enforced, but the act was not journaled: {error}", file.display())]
-    Unjournaled { file: PathBuf, error: Box<Problem> },
     #[error("this system cannot convert a local time")]
     NoLocalTime,
     /// Standard output is closed or full.
@@ -69,8 +66,6 @@ impl Problem {
             | Self::NoSession { .. }
             | Self::NoDecision { .. }
             | Self::NoLocalTime => Exit::Usage,
-            // A guard that cannot do its work lets nothing through, and says so with a code of its own.
-            Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Output(_) => Exit::Internal,
         }
     }
@@ -94,7 +89,6 @@ impl Problem {
                     .into()
             }
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".into(),
-            Self::Unjournaled { error, .. } => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".into(),
             Self::Output(_) => "check the disk and the reader of the pipe".into(),
         }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
     ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "undo", "redo", "set", "arm", "disarm"]),
-    ("Look", &["status", "ls", "cost", "log", "diff", "why", "verify", "export", "replay", "explain"]),
-    ("Tune", &["tune", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
+    ("Look", &["status", "ls", "web", "report", "cost", "log", "diff", "why", "verify", "export", "replay"]),
+    ("Tune", &["tune", "explain", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];
 

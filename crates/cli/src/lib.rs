@@ -1,12 +1,11 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
 mod client_name;
+mod console;
 mod error;
 mod exit;
 mod help;
-mod history;
 mod limits;
-mod moment;
 mod notify;
 mod parity;
 mod person;
@@ -19,6 +18,8 @@ mod verbs;
 mod workspace;
 
 pub use exit::Exit;
+
+use tripwire_console::{history, moment};
 
 use clap::{CommandFactory, FromArgMatches as _, Parser};
 use std::ffi::OsString;

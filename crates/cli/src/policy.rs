@@ -3,8 +3,7 @@
 use crate::error::Problem;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use tripwire_core::policy::{Policy, Profile, SettingRow};
-use tripwire_core::rules::RuleEntry;
+use tripwire_core::policy::{Policy, Profile};
 use tripwire_session::formats::scenario::Header;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::policy_file::{self, Loaded};
@@ -85,9 +84,4 @@ impl PolicyArgs {
             None => Ok(Loaded::default()),
         }
     }
-}
-
-/// The settings that a rule reads, as they are in force.
-pub(crate) fn in_force(entry: &RuleEntry, policy: &Policy) -> Vec<SettingRow> {
-    policy.rows().into_iter().filter(|row| entry.settings.contains(&row.path)).collect()
 }

@@ -1,11 +1,12 @@
 //! Printing: data to stdout, talk to stderr.
 
 pub(crate) mod decision;
-pub(crate) mod money;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod verdict;
+
+pub(crate) use tripwire_console::money;
 
 use crate::error::Problem;
 use crate::exit::Exit;

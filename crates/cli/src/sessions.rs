@@ -1,253 +1,36 @@
-//! A session at a glance: who runs it, how it stands, when it was last heard of, what it cost, its last alarm.
+//! Sessions at a glance, as the command line prints them: their colour and their exit code.
 
 use crate::exit::Exit;
-use crate::moment;
 use crate::print::style::Tone;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tripwire_core::decision::Level;
-use tripwire_core::effect::{HoldReason, StopReason};
-use tripwire_core::units::MicroUsd;
-use tripwire_session::driver::{Driver, views};
-use tripwire_session::ended;
-use tripwire_session::foreign;
-use tripwire_session::supervised::{self, Supervisor};
-use tripwire_workspace::Workspace;
-use tripwire_workspace::clock;
-use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::loop_lock::LoopLock;
-use tripwire_workspace::session::SessionId;
+use tripwire_console::summary;
+pub(crate) use tripwire_console::summary::{SessionSummary, Standing, of_workspace};
 
-/// One session at a glance.
-#[derive(Debug)]
-pub(crate) struct SessionSummary {
-    /// The workspace.
-    pub(crate) root: PathBuf,
-    /// Its id.
-    pub(crate) id: SessionId,
-    /// Who acts in it: a client, our own loop, or nobody that is known.
-    pub(crate) client: String,
-    /// How it stands.
-    pub(crate) standing: Standing,
-    /// When it was last heard of, in milliseconds since 1970.
-    pub(crate) heard_ms: u64,
-    /// What it cost.
-    pub(crate) spent: MicroUsd,
-    /// The last thing above a note that was noticed.
-    pub(crate) alarm: Option<LastAlarm>,
-}
-
-/// An alarm for a list.
-#[derive(Debug)]
-pub(crate) struct LastAlarm {
-    /// The decision, for `tripwire why` and `tripwire tune`.
-    pub(crate) decision: u64,
-    /// The rule.
-    pub(crate) rule: String,
-    /// In one sentence.
-    pub(crate) reason: String,
-}
-
-/// How a session stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// A process runs it now.
-    Running,
-    /// Heard of lately, through hooks: its client may be at work.
-    Active,
-    /// Not heard of for a while; with hooks alone nobody says that a client has ended.
-    Idle,
-    /// It waits for a person.
-    Held(HoldReason),
-    /// It was ended.
-    Stopped(StopReason),
-    /// It came to its end.
-    Ended(String),
-    /// Its journal cannot be read.
-    Broken(String),
-}
-
-/// Silence after which a session through hooks is called idle.
-const IDLE_AFTER_MS: u64 = 10 * 60 * 1_000;
-
-impl Standing {
-    /// In a few words.
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Self::Running => "running".to_owned(),
-            Self::Active => "active".to_owned(),
-            Self::Idle => "idle".to_owned(),
-            Self::Held(hold) => match hold {
-                HoldReason::Paused => "paused",
-                HoldReason::Money => "held: budget",
-                HoldReason::Loop => "held: loop",
-                HoldReason::NoProgress => "held: no progress",
-                HoldReason::IterationCap => "held: iteration cap",
-                HoldReason::SoftSuspend => "held: health",
-                HoldReason::Context => "held: context",
-                HoldReason::GuardFailure => "held: guard broken",
-                HoldReason::Converged => "held: converged",
-                HoldReason::UnreadBlocker | HoldReason::UnreadCheckpoint => "held: unread report",
-            }
-            .to_owned(),
-            Self::Stopped(stop) => match stop {
-                StopReason::StoppedByPerson => "stopped",
-                StopReason::SystemError | StopReason::InfiniteLoop => "stopped: loop",
-                StopReason::HardStop => "stopped: health",
-                StopReason::Runaway => "stopped: runaway",
-                StopReason::WallClock => "stopped: clock",
-                StopReason::Refusals => "stopped: refusals",
-            }
-            .to_owned(),
-            Self::Ended(_) => "ended".to_owned(),
-            Self::Broken(_) => "BROKEN".to_owned(),
-        }
-    }
-
-    /// What it is about, for colour.
-    pub(crate) const fn tone(&self) -> Option<Tone> {
-        match self {
-            Self::Running | Self::Active => Some(Tone::Good),
-            Self::Held(_) => Some(Tone::Warning),
-            Self::Stopped(_) | Self::Broken(_) => Some(Tone::Bad),
-            Self::Idle | Self::Ended(_) => None,
-        }
-    }
-
-    /// The exit code that this standing asks for.
-    pub(crate) const fn exit(&self) -> Exit {
-        match self {
-            Self::Running | Self::Active | Self::Idle | Self::Ended(_) | Self::Stopped(_) => Exit::Done,
-            Self::Held(_) => Exit::Held,
-            Self::Broken(_) => Exit::DoesNotHold,
-        }
-    }
-
-    /// Whether a person's word may let it go on.
-    pub(crate) const fn waits(&self) -> bool {
-        match self {
-            Self::Held(_) | Self::Stopped(StopReason::StoppedByPerson) => true,
-            Self::Running
-            | Self::Active
-            | Self::Idle
-            | Self::Ended(_)
-            | Self::Broken(_)
-            | Self::Stopped(
-                StopReason::SystemError
-                | StopReason::InfiniteLoop
-                | StopReason::HardStop
-                | StopReason::Runaway
-                | StopReason::Refusals
-                | StopReason::WallClock,
-            ) => false,
-        }
-    }
-
-    /// Whether its agent may still act.
-    pub(crate) const fn is_live(&self) -> bool {
-        match self {
-            Self::Running | Self::Active | Self::Held(_) => true,
-            Self::Idle | Self::Stopped(_) | Self::Ended(_) | Self::Broken(_) => false,
-        }
+/// What a standing is about, for colour.
+pub(crate) const fn tone(standing: &Standing) -> Option<Tone> {
+    match standing {
+        Standing::Running | Standing::Active => Some(Tone::Good),
+        Standing::Held(_) => Some(Tone::Warning),
+        Standing::Stopped(_) | Standing::Broken(_) => Some(Tone::Bad),
+        Standing::Idle | Standing::Ended(_) | Standing::Unread => None,
     }
 }
 
-impl SessionSummary {
-    /// How long ago it was heard of.
-    pub(crate) fn age(&self) -> String {
-        moment::ago(clock::now().epoch_ms().saturating_sub(self.heard_ms) / 1_000)
+/// The exit code that a standing asks for.
+pub(crate) const fn exit(standing: &Standing) -> Exit {
+    match standing {
+        Standing::Running
+        | Standing::Active
+        | Standing::Idle
+        | Standing::Ended(_)
+        | Standing::Stopped(_)
+        | Standing::Unread => Exit::Done,
+        Standing::Held(_) => Exit::Held,
+        Standing::Broken(_) => Exit::DoesNotHold,
     }
-
-    /// The last alarm in one cell.
-    pub(crate) fn alarm_words(&self) -> String {
-        self.alarm
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |alarm| format!("#{} {}: {}", alarm.decision, alarm.rule, alarm.reason))
-    }
-
-    /// As an object for programs.
-    pub(crate) fn as_json(&self) -> serde_json::Value {
-        let alarm = self
-            .alarm
-            .as_ref()
-            .map(|alarm| serde_json::json!({"decision": alarm.decision, "rule": alarm.rule, "reason": alarm.reason}));
-        let how = match &self.standing {
-            Standing::Ended(how) | Standing::Broken(how) => Some(how.as_str()),
-            Standing::Running | Standing::Active | Standing::Idle | Standing::Held(_) | Standing::Stopped(_) => None,
-        };
-        serde_json::json!({
-            "workspace": self.root, "session": self.id.as_str(), "client": self.client, "state": self.standing.words(),
-            "how": how, "last_activity_ms": self.heard_ms, "spent_micro_usd": self.spent.get(), "alarm": alarm,
-        })
-    }
-}
-
-/// The sessions of a workspace, newest first; at most so many are looked at.
-pub(crate) fn of_workspace(workspace: &Workspace, at_most: usize) -> Vec<SessionSummary> {
-    let layout = workspace.layout();
-    let ids = views::sessions(layout).unwrap_or_default();
-    let clients = foreign::clients(layout);
-    let begun = ids.into_iter().rev().filter(|id| layout.first_segment(id).exists());
-    begun.take(at_most).map(|id| look(workspace.root(), layout, id, &clients)).collect()
-}
-
-fn look(root: &Path, layout: &Layout, id: SessionId, clients: &BTreeMap<SessionId, String>) -> SessionSummary {
-    let record = supervised::look(layout, &id).ok().flatten();
-    let running = record.as_ref().is_some_and(|seen| seen.supervisor == Supervisor::Alive);
-    let client = record.map(|seen| seen.record.client).or_else(|| clients.get(&id).cloned());
-    let opened = Driver::resume(layout, &id).and_then(|mut driver| driver.refresh().map(|()| driver));
-    let driver = match opened {
-        Ok(driver) => driver,
-        Err(error) => {
-            let client = client.unwrap_or_else(|| "-".to_owned());
-            let standing = Standing::Broken(error.to_string());
-            let heard_ms = modified_ms(&layout.first_segment(&id));
-            return SessionSummary {
-                root: root.to_owned(),
-                id,
-                client,
-                standing,
-                heard_ms,
-                spent: MicroUsd::default(),
-                alarm: None,
-            };
-        }
-    };
-    let own = ended::is_own_loop(&driver);
-    let running = running || (own && LoopLock::is_held(layout, &id));
-    let view = driver.view();
-    let heard_ms = driver.start().epoch_ms().saturating_add(view.now.get());
-    let silent = clock::now().epoch_ms().saturating_sub(heard_ms) > IDLE_AFTER_MS;
-    let over = ended::look(layout, &driver).filter(|ended| ended.goes_on_with.is_none());
-    let standing = match (over, view.stopped, view.held) {
-        (Some(over), ..) => Standing::Ended(over.how),
-        (None, Some(stop), _) => Standing::Stopped(stop),
-        (None, None, Some(hold)) => Standing::Held(hold),
-        (None, None, None) if running => Standing::Running,
-        (None, None, None) if silent || own => Standing::Idle,
-        (None, None, None) => Standing::Active,
-    };
-    let alarm = driver.recent().iter().rfind(|finding| finding.level > Level::Note).map(|finding| LastAlarm {
-        decision: finding.decision.get(),
-        rule: finding.rule.clone(),
-        reason: finding.reason.clone(),
-    });
-    let client = client.unwrap_or_else(|| if own { "agent" } else { "-" }.to_owned());
-    SessionSummary { root: root.to_owned(), id, client, standing, heard_ms, spent: view.spent.micro_usd, alarm }
-}
-
-fn modified_ms(file: &Path) -> u64 {
-    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
-    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A path as people write it: the home as `~`.
 pub(crate) fn short_path(path: &Path) -> String {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
-    }
+    summary::short_path(path, std::env::var_os("HOME").map(PathBuf::from).as_deref())
 }

@@ -25,6 +25,7 @@ mod not_a_loop;
 mod notify_and_wait;
 mod policy;
 mod replay;
+mod report;
 mod review;
 mod run;
 pub(crate) mod sandbox;
@@ -36,6 +37,7 @@ mod step;
 mod tune;
 mod undo;
 mod verify;
+mod web;
 mod why;
 
 use crate::error::Problem;
@@ -49,6 +51,7 @@ pub(crate) enum Verb {
     Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Ls(ls::LsArgs),
+    Web(web::WebArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
@@ -61,6 +64,7 @@ pub(crate) enum Verb {
     Set(set::SetArgs),
     Gateway(Box<gateway::GatewayArgs>),
     Cost(cost::CostArgs),
+    Report(report::ReportArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -97,6 +101,7 @@ impl Verb {
             Self::Agent(args) => agent::run(&args),
             Self::Status(args) => status::run(&args),
             Self::Ls(args) => ls::run(&args),
+            Self::Web(args) => web::run(&args),
             Self::Tune(args) => tune::run(&args),
             Self::Stop(args) => control::stop(&args),
             Self::Pause(args) => control::pause(&args),
@@ -110,6 +115,7 @@ impl Verb {
             Self::Set(args) => set::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Cost(args) => cost::run(&args),
+            Self::Report(args) => report::run(&args),
             Self::Log(args) => log::run(&args),
             Self::Why(args) => why::run(&args),
             Self::Verify(args) => verify::run(&args),

@@ -34,6 +34,11 @@ pub(crate) struct Which {
 }
 
 impl Where {
+    /// The workspace at a folder, or the one that the current folder belongs to.
+    pub(crate) fn of(folder: Option<&PathBuf>) -> Self {
+        Self { workspace: folder.cloned() }
+    }
+
     /// Finds the workspace and makes nothing: for verbs that only look.
     pub(crate) fn look(&self) -> Result<Workspace, Problem> {
         Ok(Workspace::locate(self.start(), &places())?)

@@ -12,7 +12,7 @@ const QUEUE: usize = 4;
 
 /// A reply's body.
 #[derive(Debug)]
-pub(crate) enum ReplyBody {
+pub enum ReplyBody {
     /// All of it.
     Whole(Option<Bytes>),
     /// Piece by piece; the length where the provider said it.
@@ -21,7 +21,7 @@ pub(crate) enum ReplyBody {
 
 /// A piece of a reply.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub enum Piece {
     /// Bytes.
     Data(Bytes),
     /// The reply breaks off here: the connection is closed, so that no client takes it for whole.
@@ -29,12 +29,14 @@ pub(crate) enum Piece {
 }
 
 impl ReplyBody {
-    pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
+    /// A text.
+    pub fn whole(text: impl Into<Bytes>) -> Self {
         Self::Whole(Some(text.into()))
     }
 
     /// A body, and where its pieces are put.
-    pub(crate) fn pieces(length: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
+    #[must_use]
+    pub fn pieces(length: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         (sender, Self::Pieces(receiver, length))
     }
@@ -43,7 +45,7 @@ impl ReplyBody {
 /// A reply broke off.
 #[derive(Debug, thiserror::Error)]
 #[error("the reply broke off")]
-pub(crate) struct BrokenReply;
+pub struct BrokenReply;
 
 impl From<Infallible> for BrokenReply {
     fn from(never: Infallible) -> Self {

@@ -4,7 +4,7 @@
 //! leave, `session` keeps what it cost.
 
 mod admission;
-mod body;
+pub mod body;
 mod books;
 mod call;
 pub mod config;

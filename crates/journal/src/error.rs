@@ -35,6 +35,9 @@ pub enum JournalError {
     /// This handle met an I/O error before, so what it believes about the file may be wrong.
     #[error("this journal handle failed before and accepts nothing more")]
     Poisoned,
+    /// This handle was opened to look at the journal.
+    #[error("this journal handle is for reading only")]
+    ReadOnly,
     /// A file was written by a newer version.
     #[error("`{}` has version {version}, this program knows up to {known}", path.display())]
     Newer {
@@ -112,6 +115,7 @@ impl Explain for JournalError {
                     .into()
             }
             Self::Poisoned => "run the same command again: opening the journal again recovers it".into(),
+            Self::ReadOnly => "this is a defect of tripwire; please report it".into(),
             Self::Newer { .. } => "use the newer tripwire that wrote the file".into(),
             Self::NoSession(_) => "run `tripwire status` to see the sessions of this workspace".into(),
             Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
@@ -137,6 +141,7 @@ impl Explain for JournalError {
             | Self::Locked { .. }
             | Self::Damaged(_)
             | Self::Poisoned
+            | Self::ReadOnly
             | Self::Newer { .. }
             | Self::Entry { .. }
             | Self::BatchTooLarge { .. }

@@ -20,14 +20,17 @@ pub struct Journal<S: Storage> {
     pub(crate) paths: SessionPaths,
     pub(crate) options: Options,
     pub(crate) check: LineCheck,
-    blobs: Blobs<S>,
+    pub(crate) blobs: Blobs<S>,
     pub(crate) view: View,
-    health: Health,
+    pub(crate) health: Health,
 }
 
+/// What may be done through a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Health {
+pub(crate) enum Health {
     Sound,
+    /// It was opened to look: nobody's lock was taken, so nothing may be written.
+    ReadOnly,
     /// An I/O error happened: the view may be wrong, and an unsynced byte may never reach the disk.
     Poisoned,
 }
@@ -133,6 +136,7 @@ impl<S: Storage> Journal<S> {
     pub(crate) fn ensure_sound(&self) -> Result<(), JournalError> {
         match self.health {
             Health::Sound => Ok(()),
+            Health::ReadOnly => Err(JournalError::ReadOnly),
             Health::Poisoned => Err(JournalError::Poisoned),
         }
     }

@@ -16,6 +16,7 @@ mod journal;
 pub mod keys;
 mod limits;
 pub mod line;
+mod look;
 mod merkle;
 pub mod names;
 pub mod note;

@@ -65,6 +65,20 @@ impl<S: Storage> Journal<S> {
         Ok(place)
     }
 
+    /// The place before a record, found from a place before it that is known.
+    ///
+    /// # Errors
+    /// See [`Self::find`].
+    pub fn find_after(&self, known: Place, index: u64) -> Result<Place, JournalError> {
+        if index < known.tail.index {
+            return self.find(index);
+        }
+        let mut place = known;
+        let wanted = usize::try_from(index - known.tail.index).unwrap_or(usize::MAX);
+        self.visit(&mut place, wanted, |_line, _raw| Ok(()))?;
+        Ok(place)
+    }
+
     /// Reads at most `limit` records from a place on, as far as this handle has looked.
     ///
     /// # Errors

@@ -177,7 +177,7 @@ impl<S: Storage> Recovery<'_, S> {
     }
 
     /// The place before a segment's first record, from the last record of the segment before it.
-    fn start_of_segment(&self, number: u64) -> Result<Place, JournalError> {
+    pub(super) fn start_of_segment(&self, number: u64) -> Result<Place, JournalError> {
         if number <= 1 {
             return Ok(Place::start_of(1, Tail::genesis()));
         }
@@ -288,7 +288,7 @@ impl<S: Storage> Recovery<'_, S> {
         self.storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))
     }
 
-    fn size(&self, number: u64) -> Result<u64, JournalError> {
+    pub(super) fn size(&self, number: u64) -> Result<u64, JournalError> {
         let path = self.paths.segment(number);
         self.storage
             .open(&path, OpenMode::Read)
@@ -296,7 +296,7 @@ impl<S: Storage> Recovery<'_, S> {
             .map_err(|error| JournalError::io("open", &path, error))
     }
 
-    fn read(&self, number: u64, start: u64, length: usize) -> Result<Vec<u8>, JournalError> {
+    pub(super) fn read(&self, number: u64, start: u64, length: usize) -> Result<Vec<u8>, JournalError> {
         let path = self.paths.segment(number);
         self.storage
             .open(&path, OpenMode::Read)

@@ -232,7 +232,9 @@ impl<'a> ApprovalQueue<'a> {
         Ok(Answered { approval, session, taken: None })
     }
 
-    fn proposals(&self) -> Vec<Approval> {
+    /// Proposed changes that wait for their review.
+    #[must_use]
+    pub fn proposals(&self) -> Vec<Approval> {
         let listed = self.gate.proposals().unwrap_or_default();
         listed
             .iter()

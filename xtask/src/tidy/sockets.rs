@@ -1,4 +1,4 @@
-//! Only a few crates open sockets, and only the gateway waits for one asynchronously.
+//! Only a few crates open sockets, and only two of them wait for one asynchronously.
 //!
 //! A manifest does not show it, because the standard library has sockets too; so the sources are read. Naming a type is
 //! free (an open socket may be passed on), opening one is not.
@@ -11,17 +11,18 @@ use super::rust::{SourceFile, is_test_only};
 use super::workspace::Workspace;
 
 /// Who may open a socket, and what for.
-const MAY_OPEN: [(&str, &str); 6] = [
+const MAY_OPEN: [(&str, &str); 7] = [
     ("crates/sandbox", "the bridge to the allow-list proxy, and its own pair with the inner stage"),
     ("crates/egress", "the allow-list proxy"),
     ("crates/gateway", "the proxy for model APIs"),
+    ("crates/console", "the server of the local page"),
     ("crates/supervisor", "the socket through which hooks reach the supervisor"),
     ("crates/clients", "the scripted model with which a client is checked"),
     ("crates/agent", "the engines"),
 ];
 
 /// Who may have asynchronous functions.
-const MAY_WAIT: &str = "crates/gateway";
+const MAY_WAIT: [&str; 2] = ["crates/gateway", "crates/console"];
 
 const SOCKET_TYPES: [&str; 6] = ["TcpListener", "TcpStream", "UdpSocket", "UnixDatagram", "UnixListener", "UnixStream"];
 
@@ -66,11 +67,11 @@ impl<'ast> Visit<'ast> for Calls<'_> {
     }
 
     fn visit_signature(&mut self, signature: &'ast Signature) {
-        if signature.asyncness.is_some() && self.source.package_folder() != MAY_WAIT {
+        if signature.asyncness.is_some() && !MAY_WAIT.contains(&self.source.package_folder()) {
             self.findings.push(self.source.finding(
                 signature.ident.span(),
                 Rule::CrateWall,
-                format!("`{}` is asynchronous; only the gateway has a runtime", signature.ident),
+                format!("`{}` is asynchronous; only the gateway and the console have a runtime", signature.ident),
             ));
         }
         visit::visit_signature(self, signature);

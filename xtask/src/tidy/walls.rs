@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 22] = [
+const WALLS: [Wall; 23] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -84,6 +84,11 @@ const WALLS: [Wall; 22] = [
         ],
         Foreign::Network,
     ),
+    wall(
+        "crates/console",
+        &["core", "fs", "gateway", "journal", "secrets", "session", "workspace"],
+        Foreign::Asynchronous,
+    ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),
     wall(
         "crates/notify",
@@ -127,7 +132,7 @@ const NETWORK_CRATES: [&str; 16] = [
 /// Features that turn an innocent crate into one of the above.
 const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
 
-/// Asynchronous runtimes: only the gateway has one, so that a hook stays a short program.
+/// Asynchronous runtimes: only the gateway and the console have one, so that a hook stays a short program.
 const ASYNC_CRATES: [&str; 5] = ["async-std", "embassy-executor", "futures-executor", "smol", "tokio"];
 
 const OUR_PREFIX: &str = "tripwire-";

@@ -1,9 +1,7 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
 
 mod others;
-mod receipts;
 
-use self::receipts::RunningSessions;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
@@ -13,20 +11,19 @@ use crate::print::{Form, Out, money};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tripwire_console::control::{self, Actor, OrderReport, journal_line};
 use tripwire_core::chain::ChainView;
-use tripwire_core::counted::counted;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, Report, What};
 use tripwire_core::units::MicroUsd;
 use tripwire_fs::file::Removed;
 use tripwire_session::driver::{Driver, RemovedBy};
 use tripwire_session::ended::{self, Ended};
-use tripwire_session::supervised::StopReceipt;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
-use tripwire_workspace::control::order::{Given, Note, Order};
+use tripwire_workspace::control::order::Order;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::Report as File;
 use tripwire_workspace::session::SessionId;
@@ -130,52 +127,34 @@ impl ReportName {
 
 /// Runs `tripwire stop`.
 pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
-    let workspace = args.order.which.place.open()?;
-    let running = RunningSessions::find(workspace.layout())?;
-    let (given, after) = order(&args.order, Order::Stop)?;
-    let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
-    let mut said = ControlReport::new("stop", after.session());
-    said.say(match given {
-        Given::Now => "all sessions of this workspace are stopped (`.geometry/STOP`); new ones are blocked until `tripwire resume`",
-        Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
-    });
-    let stopped = running.wait(workspace.layout(), after.driver.as_ref().map(Driver::session))?;
-    holds &= stopped.holds;
-    said.lines.extend(stopped.lines);
-    said.receipts = stopped.receipts;
-    said.journaled(&after);
-    said.next("tripwire resume");
-    said.json = args.order.json;
-    said.print()?;
-    Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
+    order(&args.order, Order::Stop)
 }
 
 /// Runs `tripwire pause`.
 pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
-    let (given, after) = order(&args.order, Order::Pause)?;
-    let holds = after.view().is_none_or(|view| view.stopped.is_some() || view.held.is_some());
-    let mut said = ControlReport::new("pause", after.session());
-    said.say(match given {
-        Given::Now => "`.geometry/PAUSE` is written: every session of this workspace holds at its next step",
-        Given::Before => "`.geometry/PAUSE` stood already and keeps its author's words",
-    });
-    said.journaled(&after);
-    said.next("tripwire resume");
-    said.json = args.order.json;
-    said.print()?;
-    Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
+    order(&args.order, Order::Pause)
 }
 
-/// Writes the file first: it binds even if the journal cannot be written.
-fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
+fn order(args: &OrderArgs, order: Order) -> Result<Exit, Problem> {
     let workspace = args.which.place.open()?;
-    let note = Note::new(&account::current(), clock::now(), &args.reason.reason);
-    let given = order.give(workspace.layout(), &note)?;
-    let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
-    match journaled {
-        Ok(after) => Ok((given, after)),
-        Err(error) => Err(Problem::Unjournaled { file: order.path(workspace.layout()), error: Box::new(error) }),
+    let actor = Actor {
+        who: account::current(),
+        reason: &args.reason.reason,
+        signing: workspace::signing(&workspace),
+        notify: &notify::notify,
+    };
+    let report = control::give(&workspace, args.which.named(), order, actor)?;
+    let mut out = Out::lock();
+    if args.json {
+        out.line(&report.as_json().to_string())?;
+    } else {
+        for line in &report.lines {
+            out.prose(line)?;
+        }
+        out.prose(&format!("next: `{}`", OrderReport::TAKEN_BACK_BY))?;
     }
+    out.flush()?;
+    Ok(if report.holds { Exit::Done } else { Exit::DoesNotHold })
 }
 
 /// Runs `tripwire resume`.
@@ -383,13 +362,12 @@ struct ControlReport {
     session: Option<String>,
     lines: Vec<String>,
     next: Option<String>,
-    receipts: Vec<(String, StopReceipt)>,
     json: bool,
 }
 
 impl ControlReport {
     const fn new(verb: &'static str, session: Option<String>) -> Self {
-        Self { verb, session, lines: Vec::new(), next: None, receipts: Vec::new(), json: false }
+        Self { verb, session, lines: Vec::new(), next: None, json: false }
     }
 
     fn say(&mut self, line: &str) {
@@ -401,24 +379,15 @@ impl ControlReport {
     }
 
     fn journaled(&mut self, after: &After) {
-        match (&self.session, after.records) {
-            (Some(session), Some(records)) => {
-                self.lines.push(format!("journaled in {session}, which has {}", counted(records, "record")));
-            }
-            (Some(_) | None, _) => self.lines.push("there is no session yet: nothing to journal".to_owned()),
-        }
+        let at = after.driver.as_ref().map(Driver::session).zip(after.records);
+        self.lines.push(journal_line(at));
     }
 
     fn print(&self) -> Result<(), Problem> {
         let mut out = Out::lock();
-        let Self { verb, session, lines, next, receipts, json: _ } = self;
+        let Self { verb, session, lines, next, json: _ } = self;
         if self.json {
-            let mut object = json!({"verb": verb, "session": session, "done": lines, "next": next});
-            if let Some(receipt) = receipts::total(receipts) {
-                object["receipt"] = json!(receipt);
-                object["receipts"] = receipts::listed(receipts);
-            }
-            out.line(&object.to_string())?;
+            out.line(&json!({"verb": verb, "session": session, "done": lines, "next": next}).to_string())?;
         } else {
             for line in &self.lines {
                 out.prose(line)?;

@@ -2,11 +2,12 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::policy::{PolicyArgs, in_force};
+use crate::policy::PolicyArgs;
 use crate::print::{self, Out};
 use crate::workspace::Where;
 use clap::Args;
 use serde_json::json;
+use tripwire_console::explanation::in_force;
 use tripwire_core::policy::Policy;
 use tripwire_core::rules::{RuleEntry, entries, find, nearest};
 

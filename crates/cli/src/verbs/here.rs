@@ -90,8 +90,9 @@ fn next(workspace: &Workspace, found: &[SessionSummary], hooked: &[String]) -> S
         let tune = alarm.map(|alarm| format!("; `tripwire tune {}` if it was a false alarm", alarm.decision));
         return format!("`tripwire ack`, after reading the report in `.geometry/`{}", tune.unwrap_or_default());
     }
-    let waits =
-        found.iter().find(|session| session.standing != Standing::Idle && session.standing.exit() != Exit::Done);
+    let waits = found
+        .iter()
+        .find(|session| session.standing != Standing::Idle && sessions::exit(&session.standing) != Exit::Done);
     match waits.or(found.first()).map(|session| (session, &session.standing)) {
         Some((session, Standing::Broken(_))) => format!("`tripwire verify {}`: its journal cannot be read", session.id),
         Some((session, Standing::Held(hold))) => {
@@ -106,7 +107,7 @@ fn next(workspace: &Workspace, found: &[SessionSummary], hooked: &[String]) -> S
         },
         Some((
             _,
-            Standing::Running | Standing::Active | Standing::Idle | Standing::Stopped(_) | Standing::Ended(_),
+            Standing::Running | Standing::Active | Standing::Idle | Standing::Stopped(_) | Standing::Ended(_) | Standing::Unread,
         )) => "`tripwire status` for more, `tripwire log` for everything".to_owned(),
         None if hooked.is_empty() => {
             "`tripwire scan` shows what would have been stopped in your past sessions; `tripwire run claude` guards one run; \

@@ -6,23 +6,31 @@ use crate::history::{Pair, Pairs};
 use crate::moment::moment;
 use crate::print::{Form, Out};
 use crate::snapshots;
+use crate::verbs::web;
 use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tripwire_core::decision::Level;
+use tripwire_console::filter::Filter;
+use tripwire_console::summary;
 use tripwire_core::input::What;
-use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
-use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Show what a session's journal holds: each input with its decision.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
+    /// What to show, as on the page of `tripwire web`: `agent:claude tool:Bash verdict:held after:02:00`.
+    ///
+    /// Keys: `agent`, `tool`, `verdict` (`allowed`, `held`, `refused`), `rule`, `level`, `type`, `status` (`ok`, `error`),
+    /// `after`, `before`, `i` (a number or `10..20`). All terms must hold; `-` before one turns it round (put `--` before the
+    /// filter then); other words are looked for in the text.
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
     /// Go on showing what is journaled from now on.
     #[arg(short, long)]
     follow: bool,
@@ -41,6 +49,9 @@ pub(crate) struct LogArgs {
     /// Only from this time on: `15m`, `2h`, `3d`, or `2026-02-28T15:30:00Z`.
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
+    /// Show it on the local page of `tripwire web`.
+    #[arg(long, conflicts_with_all = ["json", "follow"])]
+    web: bool,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
@@ -56,26 +67,36 @@ enum LevelName {
     Stop,
 }
 
-impl From<LevelName> for Level {
-    fn from(name: LevelName) -> Self {
-        match name {
-            LevelName::Note => Self::Note,
-            LevelName::Override => Self::Override,
-            LevelName::Hold => Self::Hold,
-            LevelName::Stop => Self::Stop,
+impl LogArgs {
+    /// The filter: its text, and every flag as one more term of it.
+    fn filter(&self) -> Result<Filter, Problem> {
+        let now = clock::now();
+        let mut filter = Filter::parse(&self.filter.join(" "), now)?;
+        if let Some(since) = &self.since {
+            // The flag has its own message, which names its own forms.
+            moment(since, now)?;
         }
+        let level = self.level.map(|level| format!("{level:?}").to_lowercase());
+        let flags = [("after", &self.since), ("rule", &self.rule), ("level", &level), ("type", &self.kind)];
+        for (key, value) in flags {
+            if let Some(value) = value {
+                filter = filter.and(key, value, now)?;
+            }
+        }
+        Ok(filter)
     }
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
-    let since = args.since.as_deref().map(|text| moment(text, clock::now())).transpose()?;
-    if let Some(wanted) = args.rule.as_deref().filter(|wanted| !is_known(wanted)) {
-        return Err(Problem::NoRule { name: wanted.to_owned(), nearest: nearest(wanted).map(|entry| entry.id) });
-    }
+    let filter = args.filter()?;
     let workspace = args.which.place.look()?;
     let session = args.which.find(workspace.layout())?;
+    if args.web {
+        return web::show(&workspace, Some(&session), None);
+    }
     let mut journal = open_existing(workspace.layout(), &session)?;
+    let client = summary::client_of(workspace.layout(), &session).unwrap_or_default();
     let mut out = Out::lock();
     let begun = Instant::now();
     let mut at = (journal.beginning(), 0);
@@ -83,7 +104,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
     loop {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
-            if is_wanted(args, since, &pair) {
+            if filter.passes(&pair, &client) {
                 match args.form.json {
                     true => out.line(&as_json(&pair)?)?,
                     false => out.prose(&format!("{}{}", in_words(&pair), steps.words(&pair)))?,
@@ -99,55 +120,6 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
         std::thread::sleep(LOOK_EVERY);
         // Looking takes the session's lock for a moment and tells how far the journal reaches now.
         drop(journal.turn()?);
-    }
-}
-
-/// Whether a pair passes every filter.
-fn is_wanted(args: &LogArgs, since: Option<WallClock>, pair: &Pair) -> bool {
-    let parts = pair.decision.as_ref().map(|decided| &decided.parts);
-    let by_time = since.is_none_or(|since| pair.wall >= since);
-    let by_rule = args.rule.as_deref().is_none_or(|wanted| {
-        parts.is_some_and(|parts| {
-            is_of(&parts.safety.rule, wanted) || parts.findings.iter().any(|finding| is_of(&finding.rule, wanted))
-        })
-    });
-    let by_level = args.level.is_none_or(|wanted| {
-        parts.is_some_and(|parts| parts.findings.iter().any(|finding| finding.level >= Level::from(wanted)))
-    });
-    let by_kind = args.kind.as_deref().is_none_or(|wanted| {
-        let same = |name: &str| name.eq_ignore_ascii_case(wanted);
-        kind_of_input(&pair.input_text).is_some_and(|kind| same(&kind))
-            || parts.is_some_and(|parts| {
-                parts.findings.iter().any(|finding| same(&finding.kind))
-                    || parts.safety.veto_reason.as_deref().is_some_and(same)
-                    || (!parts.safety.allowed && same("refused"))
-            })
-    });
-    by_time && by_rule && by_level && by_kind
-}
-
-/// Whether a name is that of a rule or of a family: one that decides, or one that is only explained.
-fn is_known(wanted: &str) -> bool {
-    let mut names = entries().map(|entry| entry.id).chain(Rule::ALL.iter().map(|rule| rule.id()));
-    names.any(|name| is_of(name, wanted))
-}
-
-/// Whether a rule is the one that was named, or of the family that was named.
-fn is_of(rule: &str, wanted: &str) -> bool {
-    rule.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted))
-        && matches!(rule.as_bytes().get(wanted.len()), None | Some(b'.' | b'-'))
-}
-
-/// The kind of an input as the journal names it.
-fn kind_of_input(text: &str) -> Option<String> {
-    let input: serde_json::Value = serde_json::from_str(text).ok()?;
-    match input.get("what")? {
-        serde_json::Value::String(name) => Some(name.clone()),
-        serde_json::Value::Object(fields) => fields.keys().next().cloned(),
-        serde_json::Value::Null
-        | serde_json::Value::Bool(_)
-        | serde_json::Value::Number(_)
-        | serde_json::Value::Array(_) => None,
     }
 }
 
@@ -202,14 +174,3 @@ fn as_json(pair: &Pair) -> Result<String, Problem> {
 
 /// How often a followed journal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_family_matches_its_rules_and_no_other() {
-        assert!(is_of("LOOP-1.exact", "LOOP-1") && is_of("LOOP-1.exact", "loop-1.exact") && is_of("LOOP-1", "LOOP"));
-        assert!(!is_of("LOOP-12", "LOOP-1") && !is_of("GATE-1", "LOOP-1") && !is_of("LOOP", "LOOP-1"));
-    }
-}

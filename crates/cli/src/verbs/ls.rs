@@ -81,7 +81,7 @@ fn table(found: &[SessionSummary]) -> Table {
         table.row(vec![
             (session.id.to_string(), None),
             (session.client.clone(), None),
-            (session.standing.words(), session.standing.tone()),
+            (session.standing.words(), sessions::tone(&session.standing)),
             (session.age(), None),
             (money::dollars(session.spent.get()), None),
             (short_path(&session.root), None),

@@ -9,7 +9,7 @@ use crate::print::style::{self, Tone};
 use crate::print::terminal;
 use crate::print::{Form, Out};
 use crate::sessions::{self, SessionSummary};
-use crate::verbs::verify;
+use crate::verbs::{verify, web};
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
@@ -47,6 +47,9 @@ pub(crate) struct StatusArgs {
     /// Write one JSON object.
     #[arg(long)]
     json: bool,
+    /// Show it on the local page of `tripwire web`.
+    #[arg(long, conflicts_with_all = ["json", "all"])]
+    web: bool,
 }
 
 /// Runs the verb.
@@ -55,6 +58,10 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Problem> {
         return everywhere::run(Form { json: args.json });
     }
     let workspace = args.which.place.look()?;
+    if args.web {
+        let session = args.which.find_if_any(workspace.layout())?;
+        return web::show(&workspace, session.as_ref(), None);
+    }
     let status = Status::of(&args.which, &workspace)?;
     let mut out = Out::lock();
     out.line(&if args.json { status.as_json() } else { status.in_words() })?;

@@ -2,27 +2,20 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::history::{self, Pair, Pairs};
-use crate::policy::in_force;
+use crate::history;
 use crate::print::Out;
+use crate::verbs::web;
 use crate::workspace::Which;
 use clap::Args;
-use serde_json::json;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use tripwire_core::decision::Level;
+use tripwire_console::explanation::{Explanation, last_refusal};
 use tripwire_core::explain::Explain;
-use tripwire_core::input::{HumanAct, What};
-use tripwire_core::policy::{Policy, SettingRow};
-use tripwire_core::rules;
-use tripwire_journal::Journal;
-use tripwire_journal::storage::Disk;
-use tripwire_session::driver::{Driver, words};
+use tripwire_session::driver::Driver;
 
 /// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 ///
 /// Without a number it explains the last refusal of the session.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     /// The decision's number `i`, as `log`, `status` and the decisions themselves show it; by default the last refusal.
@@ -32,6 +25,9 @@ pub(crate) struct WhyArgs {
     /// Write JSON.
     #[arg(long)]
     json: bool,
+    /// Show it on the local page of `tripwire web`.
+    #[arg(long, conflicts_with = "json")]
+    web: bool,
 }
 
 /// Runs the verb.
@@ -48,32 +44,17 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
         })?,
         None => last_refusal(journal)?.ok_or_else(|| NoRefusalError { session: session.to_string() })?,
     };
-    let mut evidence = Vec::new();
-    for number in evidence_of(&pair) {
-        // Evidence of a decision is older than the decision, so it is there.
-        evidence.extend(history::find(journal, number)?);
+    if args.web {
+        return web::show(&workspace, Some(&session), Some(pair.number));
     }
-    let hash = history::head(journal)?.policy_hash.to_string();
-    let answer = Answer { pair, evidence, hash, policy: driver.policy(), session: session.as_str() };
+    let answer = Explanation::gather(journal, pair, driver.policy(), session.as_str())?;
     let mut out = Out::lock();
     match args.json {
-        true => out.line(&answer.as_json()?)?,
+        true => out.line(&answer.as_json()?.to_string())?,
         false => out.prose(&answer.in_words())?,
     }
     out.flush()?;
     Ok(Exit::Done)
-}
-
-/// The last decision of a session that did not let the agent act.
-fn last_refusal(journal: &Journal<Disk>) -> Result<Option<Pair>, Problem> {
-    let mut pairs = Pairs::new(journal);
-    let mut last = None;
-    while let Some(pair) = pairs.next_pair()? {
-        if pair.decision.as_ref().is_some_and(|decided| !decided.parts.safety.allowed) {
-            last = Some(pair);
-        }
-    }
-    Ok(last)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -85,138 +66,5 @@ struct NoRefusalError {
 impl Explain for NoRefusalError {
     fn hint(&self) -> Cow<'_, str> {
         "choose a decision with `tripwire log`, then `tripwire why NUMBER`; `--session ID` asks another session".into()
-    }
-}
-
-/// The inputs that prove a decision or one of its findings, oldest first.
-fn evidence_of(pair: &Pair) -> BTreeSet<u64> {
-    let Some(decided) = &pair.decision else { return BTreeSet::new() };
-    let findings = decided.parts.findings.iter().flat_map(|finding| &finding.evidence);
-    decided.parts.safety.evidence.iter().chain(findings).copied().filter(|number| *number != pair.number).collect()
-}
-
-struct Answer<'a> {
-    pair: Pair,
-    evidence: Vec<Pair>,
-    hash: String,
-    policy: &'a Policy,
-    session: &'a str,
-}
-
-impl Answer<'_> {
-    /// Whether `tripwire tune` has something to offer: an alarm of a loop rule, or a wait of the minute.
-    fn is_tunable(&self) -> bool {
-        let Some(decided) = &self.pair.decision else { return false };
-        let (safety, mut findings) = (&decided.parts.safety, decided.parts.findings.iter());
-        let waits = !safety.allowed && safety.rule.starts_with("GATE-2");
-        waits || findings.any(|found| found.level > Level::Note && found.rule.starts_with("LOOP-"))
-    }
-
-    /// The rules that spoke, the one that decided first.
-    fn rules(&self) -> Vec<&str> {
-        let Some(decided) = &self.pair.decision else { return Vec::new() };
-        let mut rules = vec![decided.parts.safety.rule.as_str()];
-        for finding in &decided.parts.findings {
-            if !rules.contains(&finding.rule.as_str()) {
-                rules.push(&finding.rule);
-            }
-        }
-        rules
-    }
-
-    fn settings(&self, rule: &str) -> Vec<SettingRow> {
-        rules::find(rule).map(|entry| in_force(entry, self.policy)).unwrap_or_default()
-    }
-
-    /// A person's act, if that is what was decided on.
-    fn person(&self) -> Option<String> {
-        let What::Human(act) = &self.pair.input.what else { return None };
-        let (act, by) = act.unsigned();
-        let done = match act {
-            HumanAct::Other(said) | HumanAct::ChangeFiles(said) => said.to_string(),
-            HumanAct::Stop
-            | HumanAct::Pause
-            | HumanAct::WithdrawStop
-            | HumanAct::Resume
-            | HumanAct::Restart
-            | HumanAct::Acknowledge(_)
-            | HumanAct::SetCounter(_)
-            | HumanAct::SetDirtyBits(_)
-            | HumanAct::RaiseBudget(_)
-            | HumanAct::MendGuard
-            | HumanAct::Retune(_)
-            | HumanAct::AllowOnce(_)
-            | HumanAct::Deny(_)
-            | HumanAct::Prompt
-            | HumanAct::Signed(_)
-            | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
-        };
-        Some(by.map_or(done.clone(), |by| format!("{done} {by}")))
-    }
-
-    fn in_words(&self) -> String {
-        let pair = &self.pair;
-        let mut lines = vec![
-            format!("decision {} of {}, {}, journal record {}", pair.number, self.session, pair.wall, pair.record),
-            format!("input      {}", words::in_short(&pair.input.what)),
-        ];
-        match &pair.decision {
-            None => {
-                lines.push("decision   none: a crash came first; the next process decided it in passing".to_owned())
-            }
-            Some(decided) => {
-                let safety = &decided.parts.safety;
-                let answer = match (safety.allowed, &safety.veto_reason) {
-                    (true, _) => "allowed".to_owned(),
-                    (false, Some(veto)) => format!("refused, {veto}"),
-                    (false, None) => "refused".to_owned(),
-                };
-                lines.push(format!("decision   {answer}: {} [{}]", safety.reason, safety.rule));
-                for finding in &decided.parts.findings {
-                    let level = format!("{:?}", finding.level).to_lowercase();
-                    lines.push(format!("finding    {level} {}: {} [{}]", finding.kind, finding.reason, finding.rule));
-                }
-                lines.push(format!("mode       {}", decided.parts.activity.mode));
-            }
-        }
-        lines.extend(self.person().map(|act| format!("who        a person: {act}")));
-        for rule in self.rules() {
-            let Some(entry) = rules::find(rule) else { continue };
-            lines.push(format!("rule       {rule}: {}; {}", entry.title, entry.threshold));
-            lines.extend(self.settings(rule).iter().map(|row| format!("           {} = {}", row.path, row.shown())));
-        }
-        for proof in &self.evidence {
-            lines.push(format!("evidence   {:>6}  {}", proof.number, words::in_short(&proof.input.what)));
-        }
-        lines.push(format!("policy     sha256:{}, frozen at the session's start", self.hash));
-        if self.is_tunable() {
-            lines.push(format!("next       `tripwire tune {}` if it was a false alarm", self.pair.number));
-        }
-        lines.join("\n")
-    }
-
-    fn as_json(&self) -> Result<String, Problem> {
-        let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|error| Problem::Output(error.into()));
-        let mut rules_read = Vec::new();
-        for rule in self.rules() {
-            let settings: serde_json::Map<String, serde_json::Value> = self
-                .settings(rule)
-                .into_iter()
-                .map(|row| (row.path.to_owned(), row.in_force.unwrap_or(row.value).into()))
-                .collect();
-            let threshold = rules::find(rule).map(|entry| entry.threshold);
-            rules_read.push(json!({"id": rule, "threshold": threshold, "settings": settings}));
-        }
-        let mut evidence = Vec::new();
-        for proof in &self.evidence {
-            evidence.push(json!({"i": proof.number, "record": proof.record, "input": raw(&proof.input_text)?}));
-        }
-        let decision = self.pair.decision.as_ref().map(|decided| raw(&decided.text)).transpose()?;
-        let answer = json!({
-            "session": self.session, "i": self.pair.number, "record": self.pair.record,
-            "wall": self.pair.wall.to_string(), "input": raw(&self.pair.input_text)?, "decision": decision,
-            "who": self.person(), "rules": rules_read, "evidence": evidence, "policyHash": self.hash,
-        });
-        Ok(answer.to_string())
     }
 }

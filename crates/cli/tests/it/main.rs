@@ -28,3 +28,4 @@ mod seeds;
 mod session;
 mod undo;
 mod verbs;
+mod web;

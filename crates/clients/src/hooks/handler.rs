@@ -253,14 +253,14 @@ impl HookHandler<'_> {
             None => answer,
         };
         if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_)) = (&call.event, &answer) {
-            self.look_before(&context, tool, driver, HookNotes { memory, taken });
+            self.look_before(&context, tool, driver, HookNotes { memory, taken, awaits });
         }
         Ok(answer)
     }
 
     /// A call is let pass: the workspace is looked at before it runs, for what it changes and for the way back.
     fn look_before(&self, context: &CallContext<'_>, tool: &ToolCall, driver: &Driver, notes: HookNotes<'_>) {
-        let HookNotes { memory, taken } = notes;
+        let HookNotes { memory, taken, awaits: _ } = notes;
         let call = context.call;
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };

@@ -65,7 +65,10 @@ impl Example {
         ];
         let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
         print::say(&format!(
-            "\nEverything is still there. Look at it:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
+            "\nEverything is still there. See the loop being caught, in the browser:\n\n  {} web --open --workspace {}\n\nor in \
+             the terminal:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
+            called_as(),
+            work.display(),
             work.display()
         ));
         Ok(exit)
@@ -90,6 +93,11 @@ impl Example {
     pub(crate) fn advisor(&self) -> String {
         scripted(&self.folder.join(ADVISOR))
     }
+}
+
+/// How this program was called: from a clone by `cargo run`, which sets the variable, or by its name.
+fn called_as() -> &'static str {
+    if std::env::var_os("CARGO").is_some() { "cargo run --" } else { "tripwire" }
 }
 
 fn scripted(file: &Path) -> String {

@@ -67,8 +67,8 @@ fn look(workspace: &Workspace) -> WorkspaceState {
 
 impl WorkspaceState {
     fn exit(&self) -> Exit {
-        let newest = self.sessions.first().map_or(Exit::Done, |session| session.standing.exit());
-        let broken = self.sessions.iter().any(|session| session.standing.exit() == Exit::DoesNotHold);
+        let newest = self.sessions.first().map_or(Exit::Done, |session| sessions::exit(&session.standing));
+        let broken = self.sessions.iter().any(|session| sessions::exit(&session.standing) == Exit::DoesNotHold);
         match (broken, self.orders.is_empty()) {
             (true, _) => Exit::DoesNotHold,
             (false, false) => Exit::Held,
@@ -91,7 +91,7 @@ impl WorkspaceState {
             (short_path(&self.root), None),
             (
                 newest.map_or_else(|| "no session".to_owned(), |one| one.standing.words()),
-                newest.and_then(|one| one.standing.tone()),
+                newest.and_then(|one| sessions::tone(&one.standing)),
             ),
             (newest.map_or_else(|| "-".to_owned(), SessionSummary::age), None),
             (self.live().to_string(), None),

@@ -107,6 +107,18 @@ const VERBS: &[Verb] = &[
         (&["status", "--session", "x"], &[2]),
     ),
     Verb("ls", (&["ls"], &[0]), (&["ls", "nobody"], &[2]), (&["ls", "--nonsense"], &[2])),
+    Verb(
+        "web",
+        (&["web", "--timeout", "1"], &[0]),
+        (&["web", "--listen", "0.0.0.0:0"], &[11]),
+        (&["web", "--listen", "nowhere"], &[2]),
+    ),
+    Verb(
+        "report",
+        (&["report", "--json"], &[0]),
+        (&["report", "auto-2020-01-01-000000"], &[2]),
+        (&["report", "../x"], &[2]),
+    ),
     Verb("log", (&["log"], &[0]), (&["log", "--rule", "NO-RULE"], &[2]), (&["log", "--since", "yesterday"], &[2])),
     Verb("why", (&["why", "5"], &[0]), (&["why", "99"], &[2]), (&["why", "five"], &[2])),
     Verb(

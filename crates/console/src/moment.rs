@@ -7,7 +7,7 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 /// A text that names no moment.
 #[derive(Debug, thiserror::Error)]
 #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
-pub(crate) struct SinceError {
+pub struct SinceError {
     text: String,
 }
 
@@ -18,7 +18,10 @@ impl Explain for SinceError {
 }
 
 /// A moment: a span back from now, or a stamp as every file of `.geometry/` has it.
-pub(crate) fn moment(text: &str, now: WallClock) -> Result<WallClock, SinceError> {
+///
+/// # Errors
+/// When the text is neither.
+pub fn moment(text: &str, now: WallClock) -> Result<WallClock, SinceError> {
     let wrong = || SinceError { text: text.to_owned() };
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
     let seconds = match unit {
@@ -51,7 +54,8 @@ fn stamp(text: &str) -> Option<WallClock> {
 const EPOCH_SECONDS_MAX: u64 = 253_402_300_799;
 
 /// A span of time for a person, in its two largest units: `4 s`, `12 min`, `3 h 5 min`, `2 d 4 h`.
-pub(crate) fn span(seconds: u64) -> String {
+#[must_use]
+pub fn span(seconds: u64) -> String {
     match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, seconds) => format!("{seconds} s"),
         (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
@@ -61,7 +65,8 @@ pub(crate) fn span(seconds: u64) -> String {
 }
 
 /// How long ago something was, in one unit.
-pub(crate) fn ago(seconds: u64) -> String {
+#[must_use]
+pub fn ago(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),

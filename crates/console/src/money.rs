@@ -3,7 +3,8 @@
 use tripwire_core::units::MicroUsd;
 
 /// What was spent: dollars to the cent; what is less than a cent, in cents and exactly.
-pub(crate) fn dollars(micro_usd: u64) -> String {
+#[must_use]
+pub fn dollars(micro_usd: u64) -> String {
     match micro_usd {
         1..MICRO_PER_CENT => exactly(micro_usd),
         0 | MICRO_PER_CENT.. => exactly(micro_usd - micro_usd % MICRO_PER_CENT),
@@ -11,7 +12,8 @@ pub(crate) fn dollars(micro_usd: u64) -> String {
 }
 
 /// A limit that a person set, with every digit.
-pub(crate) fn exactly(micro_usd: u64) -> String {
+#[must_use]
+pub fn exactly(micro_usd: u64) -> String {
     MicroUsd::new(micro_usd).in_dollars()
 }
 

@@ -1,6 +1,6 @@
 //! What a stop ended: every supervised client and every loop of our own in the workspace, each with its receipt.
 
-use crate::error::Problem;
+use crate::order_error::OrderError;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tripwire_core::counted::counted;
@@ -17,20 +17,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What runs in a workspace before it gets the order to stop: it may be over before the next look.
 #[derive(Debug)]
-pub(super) struct RunningSessions {
+pub(crate) struct RunningSessions {
     supervised: Vec<SessionId>,
     own_loops: Vec<SessionId>,
 }
 
 /// What a stop ended.
 #[derive(Debug)]
-pub(super) struct StopReport {
+pub(crate) struct StopReport {
     /// In words, a line each.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     /// The receipt of each supervised run, with its session.
-    pub(super) receipts: Vec<(String, StopReceipt)>,
+    pub(crate) receipts: Vec<(String, StopReceipt)>,
     /// Whether nothing is left that should not be.
-    pub(super) holds: bool,
+    pub(crate) holds: bool,
 }
 
 impl StopReport {
@@ -41,7 +41,7 @@ impl StopReport {
 
 impl RunningSessions {
     /// Looks at all sessions of the workspace.
-    pub(super) fn find(layout: &Layout) -> Result<Self, Problem> {
+    pub(crate) fn find(layout: &Layout) -> Result<Self, OrderError> {
         let mut running = Self { supervised: Vec::new(), own_loops: Vec::new() };
         for session in views::sessions(layout)? {
             let supervisor = supervised::look(layout, &session)?.map_or(Supervisor::Gone, |seen| seen.supervisor);
@@ -56,7 +56,7 @@ impl RunningSessions {
 
     /// Waits for the receipts. `named` is the session that the order is
     /// journaled in: its run may have begun after the look.
-    pub(super) fn wait(mut self, layout: &Layout, named: Option<&SessionId>) -> Result<StopReport, Problem> {
+    pub(crate) fn wait(mut self, layout: &Layout, named: Option<&SessionId>) -> Result<StopReport, OrderError> {
         let mut said = StopReport { lines: Vec::new(), receipts: Vec::new(), holds: true };
         let until = Instant::now() + RECEIPT_WITHIN;
         let several = self.supervised.len() > 1;
@@ -129,7 +129,8 @@ fn is_loop_over(layout: &Layout, session: &SessionId, until: Instant) -> bool {
 }
 
 /// All receipts together, for a script that wants one number.
-pub(super) fn total(receipts: &[(String, StopReceipt)]) -> Option<StopReceipt> {
+#[must_use]
+pub fn total(receipts: &[(String, StopReceipt)]) -> Option<StopReceipt> {
     let (_, first) = receipts.first()?;
     Some(receipts.iter().skip(1).fold(*first, |sum, (_, one)| StopReceipt {
         ended: sum.ended.saturating_add(one.ended),
@@ -140,7 +141,8 @@ pub(super) fn total(receipts: &[(String, StopReceipt)]) -> Option<StopReceipt> {
 }
 
 /// Each receipt with its session.
-pub(super) fn listed(receipts: &[(String, StopReceipt)]) -> Value {
+#[must_use]
+pub fn listed(receipts: &[(String, StopReceipt)]) -> Value {
     let listed = receipts.iter().map(|(session, receipt)| {
         let StopReceipt { ended, survivors, took_ms } = receipt;
         json!({"session": session, "ended": ended, "survivors": survivors, "took_ms": took_ms})

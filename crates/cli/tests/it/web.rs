@@ -1,0 +1,9 @@
+//! `tripwire web`: its server as a stranger meets it, and its page in a real browser.
+
+mod browser;
+mod hostile;
+mod long;
+mod page;
+mod report;
+mod served;
+mod verbs;

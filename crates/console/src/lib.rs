@@ -1,0 +1,25 @@
+//! The console: one read model over the journals of all workspaces, used by the command line, the local page and the report.
+//!
+//! The journals are the only truth. What is computed from them ([`analysis`]) is a cache in memory that may be thrown away at
+//! any time; nothing here appends to a journal except through the driver, and only to give a person's order ([`control`]).
+
+pub mod analysis;
+pub mod approvals;
+pub mod control;
+pub mod explanation;
+pub mod filter;
+pub mod history;
+mod host;
+pub mod live;
+pub mod moment;
+pub mod money;
+pub mod opened;
+mod order_error;
+pub mod receipts;
+pub mod report;
+pub mod rows;
+pub mod summary;
+pub mod web;
+
+pub use host::Host;
+pub use order_error::OrderError;
