@@ -1,5 +1,6 @@
 //! `tripwire web`: its server as a stranger meets it, and its page in a real browser.
 
+mod answers;
 mod browser;
 mod hostile;
 mod long;

@@ -3,7 +3,7 @@
 use crate::session::fixture::Place;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// `tripwire web`, running.
@@ -24,7 +24,11 @@ pub(super) struct Answer {
 
 impl Served {
     pub(super) fn start(place: &Place, more: &[&str]) -> Self {
-        let mut command = place.command(&[&["web", "--json"], more].concat());
+        Self::of(place.command(&[&["web", "--json"], more].concat()))
+    }
+
+    /// The page that a command serves.
+    pub(super) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
