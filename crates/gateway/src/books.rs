@@ -150,6 +150,11 @@ impl Books {
         }
     }
 
+    /// Lets other processes have the ledger's lock.
+    pub(crate) fn rest(&self) {
+        self.book.rest();
+    }
+
     pub(crate) const fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -52,6 +52,15 @@ pub struct Provider {
     pub ca_file: Option<PathBuf>,
 }
 
+impl Provider {
+    /// Its host and port, without a name and a password before them: it is shown.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let authority = self.base.authority().map(hyper::http::uri::Authority::as_str);
+        authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default()
+    }
+}
+
 /// What becomes of a path without a price while a budget applies to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -64,7 +64,9 @@ impl OpenCall {
                 let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
                 let text = format!("{caller}: {} beyond what was reserved", call.excess.in_dollars());
                 self.shared.books().note("RESERVE_SHORT", &text);
-                self.shared.say(&format!("RESERVE_SHORT: {text}; the account is closed until a reload"));
+                // A run has no configuration to read again: a person raises its budget.
+                let until = if self.shared.run.is_some() { "its budget is raised" } else { "a reload" };
+                self.shared.say(&format!("RESERVE_SHORT: {text}; the account is closed until {until}"));
             }
         }
     }

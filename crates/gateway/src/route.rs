@@ -2,13 +2,14 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
-use crate::call::{Caller, IncomingCall, admit, keep_secrets};
+use crate::call::{admit, keep_secrets};
 use crate::config::Unpriced;
+use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::request::{Credentials, outgoing, passed_on, token};
+use crate::request::{Packing, outgoing, passed_on, token};
 use crate::run_door::RunDoor;
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
@@ -44,7 +45,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
             "there is no such route",
             "use /anthropic/…, /openai/… or /gemini/…",
         )),
-        (Some(family), _) => pass(&shared, &parts, family, rest, body).await,
+        (Some(family), _) => pass(&shared, parts, family, rest, body).await,
     };
     Ok(done.unwrap_or_else(|refusal| {
         shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
@@ -102,12 +103,12 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
 
 async fn pass(
     shared: &Arc<Shared>,
-    parts: &Parts,
+    parts: Parts,
     family: Family,
     rest: &str,
     body: Incoming,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
-    let caller = who(shared, parts)?;
+    let caller = who(shared, &parts)?;
     if parts.headers.contains_key(UPGRADE) || parts.method == Method::CONNECT {
         return Err(RefusedRequest::new(
             RefusalKind::Forbidden,
@@ -138,8 +139,8 @@ async fn pass(
     }
     let body = read(body).await?;
     let provider = Arc::clone(provider);
-    let call = IncomingCall { parts: parts.clone(), rest: rest.to_owned(), body, provider, caller };
-    match path_kind(family, parts.method.as_str(), rest) {
+    let call = IncomingCall { parts, rest: rest.to_owned(), body, provider, caller };
+    match path_kind(family, call.parts.method.as_str(), rest) {
         PathKind::Priced { api, model, delivery } => {
             let facts = read_request(api, &call.body, model.as_deref(), delivery);
             let facts = admit(shared, &call, facts)?;
@@ -152,7 +153,7 @@ async fn pass(
         PathKind::Unpriced => {
             keep_secrets(shared, &call)?;
             paused::until_resumed(shared).await?;
-            let IncomingCall { provider, caller, .. } = &call;
+            let IncomingCall { parts, provider, caller, .. } = &call;
             // A closed account has nothing left either, and a client without hooks is guarded by what can be read alone.
             let is_bounded = !matches!(shared.books().left(&caller.account), Ok(None))
                 || shared.run.as_ref().is_some_and(RunDoor::asks);
@@ -188,7 +189,7 @@ fn too_large() -> RefusedRequest {
 /// Passes a request that costs nothing, or that nobody can price, and its whole reply.
 async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
     let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
-    let request = outgoing(&call.parts, &call.provider, &call.rest, call.body.clone(), call.caller.credentials);
+    let request = outgoing(call, &call.provider, call.body.clone(), Packing::Accepted);
     let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
     let sent = shared.upstreams.send(&call.provider, request).await;
     let (reply, connection) = sent.map_err(|error| broken(error.to_string()))?;
@@ -200,7 +201,7 @@ async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<R
     shared.upstreams.give_back(connection);
     let mut response = Response::new(ReplyBody::whole(whole));
     *response.status_mut() = head.status;
-    *response.headers_mut() = passed_on(&head.headers);
+    *response.headers_mut() = passed_on(head.headers);
     response.headers_mut().remove(CONTENT_LENGTH);
     Ok(response)
 }

@@ -1,10 +1,10 @@
 //! The gateway of one run: in the supervisor's process, on a loopback port of its own, behind a path that only this run knows.
 
+use crate::backoff::Backoffs;
 use crate::books::Books;
 use crate::config::{Config, Provider, Unpriced};
 use crate::limits::LOOK_EVERY;
 use crate::outbound::Outbound;
-use crate::rests::Rests;
 use crate::run_door::{AskedDoor, ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
@@ -157,7 +157,7 @@ impl RunGateway {
             config: RwLock::new(Arc::new(config)),
             upstreams: Upstreams::new(ProxySettings::from_env(settings.env)),
             prices: settings.prices,
-            rests: Rests::default(),
+            backoffs: Backoffs::default(),
             standing,
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
@@ -273,7 +273,7 @@ async fn serve(
     orders: watch::Sender<Standing>,
     mut closed: oneshot::Receiver<()>,
 ) {
-    let watching = tokio::spawn(watch_orders(layout, orders.clone()));
+    let watching = tokio::spawn(watch_orders(Arc::clone(&shared), layout, orders.clone()));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => loop {
@@ -296,4 +296,5 @@ async fn serve(
         tokio::time::sleep(LOOK_EVERY).await;
     }
     shared.books().sync();
+    shared.books().rest();
 }

@@ -83,32 +83,27 @@ impl Upstreams {
         provider: &Provider,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, ReturnedConnection), UpstreamError> {
-        // Without a name and a password before the host: it is shown.
-        let name = provider
-            .base
-            .authority()
-            .map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
-        let name = name.unwrap_or_default();
-        let origin = format!("{}://{name}", provider.base.scheme_str().unwrap_or_default());
+        let name = || provider.host().to_owned();
+        let origin = format!("{}://{}", provider.base.scheme_str().unwrap_or_default(), provider.host());
         let mut request = request;
         // A kept connection may be closed meanwhile; then the request was not sent, and comes back.
         while let Some(mut connection) = self.take(&origin) {
             match timeout(FIRST_BYTE_WAIT, connection.try_send_request(request)).await {
-                Err(_) => return Err(UpstreamError::Timeout(name)),
+                Err(_) => return Err(UpstreamError::Timeout(name())),
                 Ok(Ok(reply)) => return Ok((reply, ReturnedConnection { origin, connection })),
                 Ok(Err(mut error)) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(UpstreamError::Closed(name, error.into_error())),
+                    None => return Err(UpstreamError::Closed(name(), error.into_error())),
                 },
             }
         }
         let made = timeout(CONNECT_WAIT, self.connect(provider)).await;
         let mut connection = made
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| UpstreamError::Connect(name.clone(), error))?;
+            .map_err(|error| UpstreamError::Connect(name(), error))?;
         let reply = timeout(FIRST_BYTE_WAIT, connection.send_request(request)).await;
-        let reply = reply.map_err(|_| UpstreamError::Timeout(name.clone()))?;
-        let reply = reply.map_err(|error| UpstreamError::Closed(name, error))?;
+        let reply = reply.map_err(|_| UpstreamError::Timeout(name()))?;
+        let reply = reply.map_err(|error| UpstreamError::Closed(name(), error))?;
         Ok((reply, ReturnedConnection { origin, connection }))
     }
 
