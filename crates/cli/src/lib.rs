@@ -14,6 +14,7 @@ mod policy;
 mod print;
 mod session;
 mod sessions;
+mod telemetry;
 mod verbs;
 mod workspace;
 

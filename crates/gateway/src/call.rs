@@ -247,6 +247,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         request_bytes: call.body.len() as u64,
         request: Digest::of(&call.body),
         day: clock::now().date(),
+        began: Instant::now(),
         reservation: Some(reservation),
         conversation: None,
         stage: Stage::Reserved,
@@ -300,7 +301,8 @@ async fn answer(
     }
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);
     let length = header_text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
-    let length = length.filter(|_| filter.is_none());
+    // A stream may be cut with an error event, which has another length.
+    let length = length.filter(|_| !reader.is_stream());
     let is_short = !reader.is_stream() && length.is_some_and(|length| length <= WHOLE_BYTES_MAX);
     let mut headers = passed_on(head.headers);
     headers.remove(CONTENT_LENGTH);

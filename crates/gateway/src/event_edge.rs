@@ -10,12 +10,12 @@ use bytes::{Bytes, BytesMut};
 #[derive(Debug, Default)]
 pub(crate) struct EventEdge {
     partial: BytesMut,
-    place: Place,
+    end: CopyEnd,
 }
 
 /// Where the client's copy ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum CopyEnd {
     /// Between two events.
     #[default]
     Between,
@@ -27,7 +27,7 @@ impl EventEdge {
     /// Takes the next bytes and gives those that may go on; they may be none.
     pub(crate) fn pass(&mut self, data: Bytes) -> Bytes {
         if self.partial.is_empty() && ends_event(&data) {
-            self.place = Place::Between;
+            self.end = CopyEnd::Between;
             return data;
         }
         self.partial.extend_from_slice(&data);
@@ -36,11 +36,11 @@ impl EventEdge {
         let end = last_end(self.partial.get(old..).unwrap_or_default()).map(|end| old + end);
         match end {
             Some(end) => {
-                self.place = Place::Between;
+                self.end = CopyEnd::Between;
                 self.partial.split_to(end).freeze()
             }
             None if self.partial.len() > PARTIAL_BYTES_MAX => {
-                self.place = Place::Inside;
+                self.end = CopyEnd::Inside;
                 self.rest()
             }
             None => Bytes::new(),
@@ -54,7 +54,7 @@ impl EventEdge {
 
     /// Whether the client's copy ends between two events.
     pub(crate) fn is_clean(&self) -> bool {
-        self.place == Place::Between
+        self.end == CopyEnd::Between
     }
 }
 

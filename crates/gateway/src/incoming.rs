@@ -1,5 +1,6 @@
 //! A request that came in: what it says, who sent it, and whose credentials it carries.
 
+use crate::buffered::BufferShare;
 use crate::config::{Key, Provider};
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -12,6 +13,8 @@ pub(crate) struct IncomingCall {
     /// The provider's own path.
     pub(crate) rest: String,
     pub(crate) body: Bytes,
+    /// Its share of the bytes that all requests may hold.
+    pub(crate) _share: BufferShare,
     pub(crate) provider: Arc<Provider>,
     pub(crate) caller: Caller,
 }

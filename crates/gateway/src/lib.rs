@@ -7,6 +7,7 @@ mod admission;
 mod backoff;
 mod body;
 mod books;
+mod buffered;
 mod call;
 pub mod config;
 mod event_edge;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The longest request.
 pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 20;
+/// The most bytes of requests that are held at once, where the configuration says nothing else.
+pub(crate) const BUFFERED_BYTES_MAX: usize = 512 << 20;
 /// The longest head of a request.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// How long a client may take for the head of a request.

@@ -2,6 +2,7 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
+use crate::buffered::BufferShare;
 use crate::call::{admit, keep_secrets};
 use crate::config::Unpriced;
 use crate::incoming::{Caller, Credentials, IncomingCall};
@@ -14,7 +15,7 @@ use crate::run_door::RunDoor;
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
@@ -137,9 +138,11 @@ async fn pass(
     if length.is_some_and(|length| length > REQUEST_BYTES_MAX) {
         return Err(too_large());
     }
-    let body = read(body).await?;
+    let mut share = BufferShare::new(shared);
+    share.grow_to(length.unwrap_or(0))?;
+    let body = read_request_body(body, &mut share).await?;
     let provider = Arc::clone(provider);
-    let call = IncomingCall { parts, rest: rest.to_owned(), body, provider, caller };
+    let call = IncomingCall { parts, rest: rest.to_owned(), body, _share: share, provider, caller };
     match path_kind(family, call.parts.method.as_str(), rest) {
         PathKind::Priced { api, model, delivery } => {
             let facts = read_request(api, &call.body, model.as_deref(), delivery);
@@ -170,7 +173,34 @@ async fn pass(
     }
 }
 
-/// Reads the whole body of a request, which has a bound in size and time.
+/// Reads the whole body of a request, which has a bound in size and time, and one that all requests share.
+async fn read_request_body(body: Incoming, share: &mut BufferShare) -> Result<Bytes, RefusedRequest> {
+    let broken = || RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole");
+    let gather = async {
+        let mut body = body;
+        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| broken())?.into_data() else { continue };
+            let bytes = first.len().max(joined.len()) + data.len();
+            if bytes > REQUEST_BYTES_MAX {
+                return Err(too_large());
+            }
+            share.grow_to(bytes)?;
+            if first.is_empty() {
+                first = data;
+                continue;
+            }
+            if joined.is_empty() {
+                joined.extend_from_slice(&first);
+            }
+            joined.extend_from_slice(&data);
+        }
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
+    };
+    timeout(BODY_WAIT, gather).await.unwrap_or_else(|_| Err(broken()))
+}
+
+/// Reads the whole body of a reply, which has the same bound in size and time.
 async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
     match timeout(BODY_WAIT, Limited::new(body, REQUEST_BYTES_MAX).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),

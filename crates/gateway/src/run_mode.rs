@@ -3,7 +3,7 @@
 use crate::backoff::Backoffs;
 use crate::books::Books;
 use crate::config::{Config, Provider, Unpriced};
-use crate::limits::LOOK_EVERY;
+use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
 use crate::outbound::Outbound;
 use crate::run_door::{AskedDoor, ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
@@ -139,7 +139,8 @@ impl RunGateway {
     pub fn start(port: RunPort, settings: RunSettings<'_>) -> Result<Self, GatewayError> {
         let account = AccountId::new(AccountKind::Session, settings.session);
         let accounts = vec![(account.clone(), of_budget(settings.budget))];
-        let config = Config { providers: Vec::new(), keys: Vec::new(), accounts };
+        let config =
+            Config { providers: Vec::new(), keys: Vec::new(), accounts, buffered_bytes_max: BUFFERED_BYTES_MAX };
         let books = Books::of_session(settings.layout, &config)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
@@ -161,6 +162,7 @@ impl RunGateway {
             standing,
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
+            buffered: AtomicUsize::new(0),
             connections_max: CONNECTIONS_MAX,
             bind: Bind::Loopback,
             run: Some(door),

@@ -157,6 +157,7 @@ async fn run(
         standing,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        buffered: AtomicUsize::new(0),
         connections_max: connections_max(),
         bind,
         run: None,

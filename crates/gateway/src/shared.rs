@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,
+    /// Bytes of requests that are held.
+    pub(crate) buffered: AtomicUsize,
     pub(crate) connections_max: usize,
     /// Whether callers must present a token although none is configured.
     pub(crate) bind: Bind,

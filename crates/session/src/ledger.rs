@@ -6,7 +6,7 @@
 use crate::driver::DriverError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::ledger::LedgerRecord;
+use tripwire_core::ledger::{CALL_DURATION, LedgerRecord};
 use tripwire_core::record::canonical;
 use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
@@ -64,11 +64,28 @@ impl LedgerBook {
     /// # Errors
     /// When they could not be written for certain.
     pub fn append(&mut self, records: &[LedgerRecord], now: WallClock) -> Result<(), DriverError> {
+        self.write(records, now, &BTreeMap::new())
+    }
+
+    /// Writes the record of a settled call that took so long.
+    ///
+    /// # Errors
+    /// See [`Self::append`].
+    pub fn append_call(&mut self, record: &LedgerRecord, now: WallClock, took_ms: u64) -> Result<(), DriverError> {
+        self.write(std::slice::from_ref(record), now, &BTreeMap::from([(CALL_DURATION.to_owned(), took_ms)]))
+    }
+
+    fn write(
+        &mut self,
+        records: &[LedgerRecord],
+        now: WallClock,
+        durations_ms: &BTreeMap<String, u64>,
+    ) -> Result<(), DriverError> {
         let mut bodies = Vec::with_capacity(records.len());
         for record in records {
             bodies.push(canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(record) })?);
         }
-        let (durations_ms, wall_ms) = (BTreeMap::new(), now.epoch_ms());
+        let wall_ms = now.epoch_ms();
         let entries = bodies
             .iter()
             .map(|body| Entry { body: Cow::Borrowed(body.as_str()), durations_ms: durations_ms.clone(), wall_ms })
