@@ -159,7 +159,7 @@ pub(crate) fn long_pause(kind: Kind) {
         let ran = finish(child);
         let steps = fs::read_to_string(fixture.place.path().join("steps")).expect("the steps");
         assert_eq!(steps, "0\n1\n2\n3\n4\n5\n", "each step was made once: {}", ran.stderr);
-        assert_eq!(fixture.model.asked().len(), 7, "{}", ran.stderr);
+        assert!(fixture.model.asked().len() >= 7, "{}", ran.stderr);
     }
 }
 
