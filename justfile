@@ -75,7 +75,7 @@ bench-gateway: static
 # cannot be linked statically.
 [doc('The static binary for this machine, as it is shipped')]
 static:
-    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli \
+    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli --features telemetry \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
 # The man pages, one per verb, and the shell completions, from the parser itself

@@ -14,6 +14,7 @@ mod print;
 mod session;
 mod sessions;
 mod snapshots;
+mod telemetry;
 mod verbs;
 mod workspace;
 

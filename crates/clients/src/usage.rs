@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::{self, PriceBasis};
+use tripwire_core::prices::{self, PriceBasis, PriceList};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_core::usage::Usage;
 use tripwire_fs::tail::{self, TailPosition};
@@ -64,10 +64,10 @@ pub struct Figures {
 /// # Errors
 /// When the file cannot be read: then the figures have to be estimated, and never taken for nothing.
 pub fn read(client: Client, path: &Path, usage: &mut SessionUsage) -> io::Result<Option<Figures>> {
-    read_with(client, path, usage, |_| ())
+    read_with(client, path, usage, &PriceList::default(), |_| ())
 }
 
-/// As [`read()`], for a caller that wants to hear everything that is new in the record.
+/// As [`read()`], at these prices, for a caller that wants to hear everything that is new in the record.
 ///
 /// # Errors
 /// See [`read()`].
@@ -75,13 +75,14 @@ pub fn read_with(
     client: Client,
     path: &Path,
     usage: &mut SessionUsage,
+    list: &PriceList,
     mut hear: impl FnMut(&Item<'_>),
 ) -> io::Result<Option<Figures>> {
     let mut position = TailPosition { offset: usage.offset, inside: usage.inside };
     let tail = tail::read(path, &mut position)?;
     (usage.offset, usage.inside) = (position.offset, position.inside);
     let dialect = client.adapter().transcript;
-    let mut count = Count { usage, figures: None };
+    let mut count = Count { usage, list, figures: None };
     let mut items = Vec::new();
     for line in tail.text.lines() {
         (dialect.read_line)(line, &mut items);
@@ -100,7 +101,7 @@ pub fn read_with(
 
 /// Counts what one line says, for a reader that goes through a transcript from its beginning, and returns what it adds.
 pub fn count_line(line: &str, items: &[Item<'_>], usage: &mut SessionUsage) -> Option<Figures> {
-    let mut count = Count { usage, figures: None };
+    let mut count = Count { usage, list: &PriceList::default(), figures: None };
     items.iter().for_each(|item| count.take(item, line));
     let figures = count.figures;
     usage.forget();
@@ -160,6 +161,7 @@ fn keep_newest<T>(list: &mut Vec<T>) {
 /// What is counted in one go.
 struct Count<'a> {
     usage: &'a mut SessionUsage,
+    list: &'a PriceList,
     figures: Option<Figures>,
 }
 
@@ -244,7 +246,7 @@ impl Count<'_> {
             self.usage.model = Some(model.to_string());
         }
         let model = self.usage.model.clone().unwrap_or_default();
-        let cost = prices::cost(&model, &new);
+        let cost = self.list.cost(&model, &new);
         let window = self.usage.window.map(Tokens::new).or_else(|| prices::window(&model));
         let before = self.figures.take();
         let (sum, spent, basis) = before

@@ -15,7 +15,7 @@ mod record;
 
 pub use account::{Account, AccountId, AccountKind, AccountSettings, Budget, Period, UtcDate};
 pub use figures::{Doubt, Figures, Heard, ReplyEnd, figures};
-pub use record::{CallEnd, LedgerRecord, SettledCall};
+pub use record::{CALL_DURATION, CallEnd, LedgerRecord, SettledCall};
 
 use crate::explain::{ExitClass, Explain};
 use crate::units::MicroUsd;

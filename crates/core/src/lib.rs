@@ -28,6 +28,7 @@ pub mod input;
 pub mod label;
 pub mod ledger;
 pub mod limits;
+pub mod percent;
 pub mod policy;
 pub mod prices;
 pub mod record;

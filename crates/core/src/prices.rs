@@ -62,11 +62,9 @@ impl PriceList {
             CacheUse::Short => &[fresh, short],
             CacheUse::Long => &[fresh, short, long],
         };
-        let mut worst = self.cost(model, &fresh);
-        for usage in classes {
-            worst.micro_usd = worst.micro_usd.max(self.cost(model, usage).micro_usd);
-        }
-        worst
+        let (rates, basis) = self.find(model, input);
+        let worst = classes.iter().map(|usage| charge(&rates, usage)).max();
+        Cost { micro_usd: worst.unwrap_or_default(), basis }
     }
 
     /// The prices that a model with so much input is charged at, in micro-dollars per thousand tokens: fresh input, cache read,
@@ -86,7 +84,7 @@ impl PriceList {
         let name = plain(model);
         let own = self.own.iter().filter(|(own, _)| name.strip_prefix(own).is_some_and(is_release));
         let own = own.max_by_key(|(own, _)| own.len()).map(|(_, mills)| Rates::of(mills));
-        match own.or_else(|| find(model).map(|row| *row.rates_for(input))) {
+        match own.or_else(|| row_of(&name).map(|row| *row.rates_for(input))) {
             Some(rates) => (rates, PriceBasis::Listed),
             None => (highest_known(), PriceBasis::HighestKnown),
         }
@@ -201,7 +199,10 @@ fn highest_known() -> Rates {
 /// The row of a model. The longest name wins, and what follows the name may only be a date or a release word: `gpt-5-pro`
 /// must never be charged as `gpt-5`.
 fn find(model: &str) -> Option<&'static Row> {
-    let name = plain(model);
+    row_of(&plain(model))
+}
+
+fn row_of(name: &str) -> Option<&'static Row> {
     MODELS.iter().filter(|row| name.strip_prefix(row.name).is_some_and(is_release)).max_by_key(|row| row.name.len())
 }
 
@@ -209,7 +210,8 @@ fn find(model: &str) -> Option<&'static Row> {
 fn plain(model: &str) -> String {
     let name = model.trim().to_ascii_lowercase();
     let name = name.rsplit('/').next().unwrap_or_default();
-    let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+    // Most names have no dot, and to look for a text costs more than to look for a letter.
+    let name = if name.contains('.') { name.rsplit_once("anthropic.").map_or(name, |(_, name)| name) } else { name };
     name.strip_suffix("[1m]").unwrap_or(name).to_owned()
 }
 

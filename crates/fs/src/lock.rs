@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 /// How long to wait for another process.
@@ -22,7 +22,7 @@ pub enum Wait {
 /// An exclusive lock on a file, which is readable and writable through it. The lock ends with this value, even where a
 /// child that was just forked still has the file open.
 #[derive(Debug)]
-pub struct FileLock(File);
+pub struct FileLock(Arc<File>);
 
 impl FileLock {
     /// Locks the file at a path, which is made if it is missing.
@@ -49,7 +49,8 @@ impl FileLock {
     ///
     /// # Errors
     /// When that fails, or another process still holds it ([`io::ErrorKind::WouldBlock`]).
-    pub fn on(file: File, wait: Wait) -> io::Result<Self> {
+    pub fn on(file: impl Into<Arc<File>>, wait: Wait) -> io::Result<Self> {
+        let file = file.into();
         match file.try_lock() {
             Ok(()) => return Ok(Self(file)),
             Err(TryLockError::WouldBlock) => {}
@@ -63,6 +64,12 @@ impl FileLock {
             Wait::Until(deadline) if Instant::now() >= deadline => Err(held()),
             Wait::Until(deadline) => wait_until(file, deadline).map(Self),
         }
+    }
+
+    /// The file, for a caller that will lock it again and keeps it open until then.
+    #[must_use]
+    pub fn shared(&self) -> Arc<File> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -82,7 +89,7 @@ impl Drop for FileLock {
 
 /// Waits in the system's own queue, first come, first served: polling would leave some process waiting for ever in a
 /// storm. A thread waits, because the wait must end; if it gets the lock too late, the lock goes with its message.
-fn wait_until(file: File, deadline: Instant) -> io::Result<File> {
+fn wait_until(file: Arc<File>, deadline: Instant) -> io::Result<Arc<File>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name("file-lock".to_owned()).spawn(move || {
         sender.send(lock_in_queue(file)).ok();
@@ -95,7 +102,7 @@ fn held() -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, "another process holds it")
 }
 
-fn lock_in_queue(file: File) -> io::Result<File> {
+fn lock_in_queue(file: Arc<File>) -> io::Result<Arc<File>> {
     loop {
         match file.lock() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

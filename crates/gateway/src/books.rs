@@ -107,7 +107,7 @@ impl Books {
     }
 
     /// Books a call and writes it down; the record gets its path and its excess here.
-    pub(crate) fn settle(&mut self, id: ReservationId, mut call: SettledCall) -> Option<SettledCall> {
+    pub(crate) fn settle(&mut self, id: ReservationId, mut call: SettledCall, took: Duration) -> Option<SettledCall> {
         let settled = self.ledger.settle(id, call.micro_usd, clock::now().date())?;
         call.path = settled.path;
         call.excess = settled.excess;
@@ -117,7 +117,10 @@ impl Books {
                 last.1 += call.usage.total().get();
             }
         }
-        self.write(&[LedgerRecord::Settled(Box::new(call.clone()))]);
+        let record = LedgerRecord::Settled(Box::new(call.clone()));
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let written = self.book.append_call(&record, clock::now(), took_ms);
+        self.hear(written);
         Some(call)
     }
 
@@ -150,12 +153,23 @@ impl Books {
         }
     }
 
+    /// Lets other processes have the ledger's lock.
+    pub(crate) fn rest(&self) {
+        self.book.rest();
+    }
+
     pub(crate) const fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     fn write(&mut self, records: &[LedgerRecord]) {
-        if let Err(error) = self.book.append(records, clock::now()) {
+        let written = self.book.append(records, clock::now());
+        self.hear(written);
+    }
+
+    /// What cannot be written down must not go on.
+    fn hear(&mut self, written: Result<(), DriverError>) {
+        if let Err(error) = written {
             self.broken = Some(error.to_string());
         }
     }

@@ -2,54 +2,38 @@
 
 use crate::admission::worst_case;
 use crate::body::ReplyBody;
-use crate::config::{Key, Provider};
+use crate::config::Provider;
 use crate::fallback::{
     StartedReply, announce, encoding_of, header_text, in_order, is_overload, is_overloaded, look_ahead, reader_of,
     retry_after,
 };
+use crate::incoming::{Credentials, IncomingCall};
+use crate::limits::WHOLE_BYTES_MAX;
 use crate::open_call::{OpenCall, Stage};
 use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::request::{Credentials, outgoing, passed_on};
+use crate::request::{Packing, outgoing, passed_on};
 use crate::run_door::{DoorAnswer, DoorQuestion, ModelNews};
 use crate::shared::{Shared, Standing};
 use crate::upstream::UpstreamError;
+use crate::whole_reply;
 use crate::wire::decode::Encoding;
 use crate::wire::tool_calls::{WireRequest, read_conversation};
 use crate::wire::usage_chunk::UsageChunkFilter;
 use crate::wire::{RequestFacts, WireError, ask_for_usage, edited};
 use bytes::Bytes;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
-use hyper::http::request::Parts;
+use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
-use tripwire_core::ledger::{AccountId, CallEnd, ReserveError};
+use tripwire_core::ledger::{CallEnd, ReserveError};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_workspace::clock;
-
-/// A request that was read and whose sender is known.
-pub(crate) struct IncomingCall {
-    pub(crate) parts: Parts,
-    /// The provider's own path.
-    pub(crate) rest: String,
-    pub(crate) body: Bytes,
-    pub(crate) provider: Arc<Provider>,
-    pub(crate) caller: Caller,
-}
-
-/// Who sent a request.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) account: AccountId,
-    pub(crate) key: Option<Key>,
-    pub(crate) credentials: Credentials,
-}
 
 /// What a model call asks for, if its sender may ask for it.
 pub(crate) fn admit(
@@ -82,15 +66,15 @@ pub(crate) async fn carry_out(
     let last = providers.len() - 1;
     for (number, provider) in providers.iter().enumerate() {
         let successor = if number < last { Successor::Waits } else { Successor::None };
-        let (why, rest) = match ask(shared, call, provider, attempt, successor).await? {
+        let (why, asked_wait) = match ask(shared, call, provider, attempt, successor).await? {
             Asked::Reply(reply) => return Ok(reply),
-            Asked::GivesWay { attempt: back, why, rest } => {
+            Asked::GivesWay { attempt: back, why, wait } => {
                 attempt = *back;
-                (why, rest)
+                (why, wait)
             }
         };
-        let rest = shared.rests.begin(&provider.name, Instant::now(), rest).as_secs();
-        announce(shared, &format!("`{}` gives way to the next provider for {rest} s: {why}", provider.name));
+        let wait = shared.backoffs.begin(&provider.name, Instant::now(), asked_wait).as_secs();
+        announce(shared, &format!("`{}` gives way to the next provider for {wait} s: {why}", provider.name));
     }
     Err(RefusedRequest::new(RefusalKind::BadGateway, "no provider answered", "try again"))
 }
@@ -112,11 +96,11 @@ enum Successor {
 /// What became of asking one provider.
 enum Asked {
     Reply(Response<ReplyBody>),
-    /// The next one may try; `rest` is how long this one asks to be left alone.
+    /// The next one may try; `wait` is how long this one asks to be left alone.
     GivesWay {
         attempt: Box<Attempt>,
         why: String,
-        rest: Option<Duration>,
+        wait: Option<Duration>,
     },
 }
 
@@ -128,11 +112,8 @@ async fn ask(
     successor: Successor,
 ) -> Result<Asked, RefusedRequest> {
     let Attempt { mut open, body, filter } = attempt;
-    let mut parts = call.parts.clone();
-    if filter.is_some() {
-        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    }
-    let request = outgoing(&parts, provider, &call.rest, body.clone(), call.caller.credentials);
+    let packing = if filter.is_some() { Packing::None } else { Packing::Accepted };
+    let request = outgoing(call, provider, body.clone(), packing);
     let request = request.ok_or_else(|| {
         RefusedRequest::new(RefusalKind::BadRequest, "the request cannot be passed on", "send a plain path")
     })?;
@@ -148,21 +129,21 @@ async fn ask(
         Ok(sent) => sent,
         Err(error) if successor == Successor::Waits && matches!(error, UpstreamError::Connect(..)) => {
             let attempt = Box::new(Attempt { open, body, filter });
-            return Ok(Asked::GivesWay { attempt, why: error.to_string(), rest: None });
+            return Ok(Asked::GivesWay { attempt, why: error.to_string(), wait: None });
         }
         Err(error) => return Err(failed(&mut open, &error)),
     };
     let mut started = StartedReply { reply, connection, begun: VecDeque::new() };
     if successor == Successor::None {
-        return answer(open, started, filter).map(Asked::Reply);
+        return answer(open, started, filter).await.map(Asked::Reply);
     }
     if is_overloaded(started.reply.status()) {
-        let (why, rest) = (format!("it said {}", started.reply.status()), retry_after(started.reply.headers()));
-        return Ok(Asked::GivesWay { attempt: Box::new(Attempt { open, body, filter }), why, rest });
+        let (why, wait) = (format!("it said {}", started.reply.status()), retry_after(started.reply.headers()));
+        return Ok(Asked::GivesWay { attempt: Box::new(Attempt { open, body, filter }), why, wait });
     }
     let Some(reader) = look_ahead(shared, &open.facts, &mut started).await.filter(is_overload) else {
-        shared.rests.end(&provider.name);
-        return answer(open, started, filter).map(Asked::Reply);
+        shared.backoffs.end(&provider.name);
+        return answer(open, started, filter).await.map(Asked::Reply);
     };
     let mut attempt = Attempt { open, body, filter };
     // What it said it used before it gave up may be charged; the next one is paid from the same budget.
@@ -175,7 +156,7 @@ async fn ask(
         attempt.open.conversation = conversation;
     }
     let why = "it is overloaded and said so inside its reply".to_owned();
-    Ok(Asked::GivesWay { attempt: Box::new(attempt), why, rest: None })
+    Ok(Asked::GivesWay { attempt: Box::new(attempt), why, wait: None })
 }
 
 /// Asks the guard of a run about a client without hooks: what its tools gave, and whether it may go on.
@@ -266,6 +247,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         request_bytes: call.body.len() as u64,
         request: Digest::of(&call.body),
         day: clock::now().date(),
+        began: Instant::now(),
         reservation: Some(reservation),
         conversation: None,
         stage: Stage::Reserved,
@@ -295,7 +277,7 @@ fn is_own(call: &IncomingCall) -> bool {
 }
 
 /// Passes the reply on and settles the call with it.
-fn answer(
+async fn answer(
     mut open: OpenCall,
     started: StartedReply,
     filter: Option<UsageChunkFilter>,
@@ -318,15 +300,23 @@ fn answer(
         reader.collect_calls();
     }
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);
-    let length = header_text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    let length = length.filter(|_| filter.is_none());
-    let mut headers = passed_on(&head.headers);
+    let length = header_text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    // A stream may be cut with an error event, which has another length.
+    let length = length.filter(|_| !reader.is_stream());
+    let is_short = !reader.is_stream() && length.is_some_and(|length| length <= WHOLE_BYTES_MAX);
+    let mut headers = passed_on(head.headers);
     headers.remove(CONTENT_LENGTH);
     open.stage = Stage::Replying(Box::new(reader));
-    open.shared.metrics.streams.fetch_add(1, Ordering::Relaxed);
-    let (sender, pieces) = ReplyBody::pieces(length);
-    tokio::spawn(pump::run(pump::Reply { open, begun, body, connection, filter, encoding }, sender));
-    let mut response = Response::new(pieces);
+    let reply = pump::Reply { open, begun, body, connection, filter, encoding };
+    let body = if is_short {
+        ReplyBody::whole(whole_reply::read(reply).await?)
+    } else {
+        reply.open.shared.metrics.streams.fetch_add(1, Ordering::Relaxed);
+        let (sender, pieces) = ReplyBody::pieces(length);
+        tokio::spawn(pump::run(reply, sender));
+        pieces
+    };
+    let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = headers;
     Ok(response)

@@ -1,5 +1,6 @@
 //! The configuration: providers, keys, teams, organisations, as TOML; a mistake is named with line and column.
 
+use crate::limits::BUFFERED_BYTES_MAX;
 use crate::wire::Family;
 use hyper::Uri;
 use serde::Deserialize;
@@ -20,6 +21,9 @@ use tripwire_shell::glob::Glob;
 /// The largest configuration that is read.
 pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
+/// The most mebibytes that `buffered_mib` may be.
+const BUFFERED_MIB_MAX: usize = 1 << 16;
+
 /// A configuration that can be used.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -29,6 +33,8 @@ pub struct Config {
     pub keys: Vec<Key>,
     /// The accounts of keys, teams and organisations.
     pub accounts: Vec<(AccountId, AccountSettings)>,
+    /// The most bytes of requests that are held at once.
+    pub buffered_bytes_max: usize,
 }
 
 /// A provider.
@@ -50,6 +56,15 @@ pub struct Provider {
     pub unpriced: Unpriced,
     /// A file with certificates that are trusted beside the system's.
     pub ca_file: Option<PathBuf>,
+}
+
+impl Provider {
+    /// Its host and port, without a name and a password before them: it is shown.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let authority = self.base.authority().map(hyper::http::uri::Authority::as_str);
+        authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default()
+    }
 }
 
 /// What becomes of a path without a price while a budget applies to the caller.
@@ -110,6 +125,7 @@ impl Explain for ConfigError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfigText {
+    buffered_mib: Option<Spanned<usize>>,
     #[serde(default)]
     provider: Vec<ProviderText>,
     #[serde(default)]
@@ -206,7 +222,15 @@ impl Config {
             accounts.push((AccountId::new(AccountKind::Key, key.name.get_ref()), settings));
             keys.push(reader.key(key)?);
         }
-        Ok(Self { providers, keys, accounts })
+        let buffered_bytes_max = match &read.buffered_mib {
+            None => BUFFERED_BYTES_MAX,
+            Some(mib) if (1..=BUFFERED_MIB_MAX).contains(mib.get_ref()) => mib.get_ref() << 20,
+            Some(mib) => {
+                let what = format!("`{}` is not between 1 and {BUFFERED_MIB_MAX}", mib.get_ref());
+                return Err(reader.wrong(mib.span(), what));
+            }
+        };
+        Ok(Self { providers, keys, accounts, buffered_bytes_max })
     }
 
     /// The provider that requests of a family go to.

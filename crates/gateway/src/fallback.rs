@@ -25,16 +25,17 @@ pub(crate) struct StartedReply {
     pub(crate) begun: VecDeque<Bytes>,
 }
 
-/// The providers of a call, those that rest behind the others.
+/// The providers of a call, those that are left alone for a while behind the others.
 pub(crate) fn in_order(shared: &Arc<Shared>, first: &Arc<Provider>) -> Vec<Arc<Provider>> {
     let config = shared.config();
     let mut all = vec![Arc::clone(first)];
     all.extend(first.fallback.iter().filter_map(|name| config.provider(name).cloned()));
     let now = Instant::now();
-    let left = shared.rests.left(&first.name, now);
-    all.sort_by_key(|provider| shared.rests.left(&provider.name, now).is_some());
+    let left = shared.backoffs.left(&first.name, now);
+    all.sort_by_key(|provider| shared.backoffs.left(&provider.name, now).is_some());
     if let (Some(left), Some(asked)) = (left, all.first().filter(|asked| asked.name != first.name)) {
-        let text = format!("`{}` rests for {} s more; `{}` is asked", first.name, left.as_secs() + 1, asked.name);
+        let text =
+            format!("`{}` is left alone for {} s more; `{}` is asked", first.name, left.as_secs() + 1, asked.name);
         shared.books().note("FALLBACK", &text);
     }
     all

@@ -4,11 +4,15 @@
 //! leave, `session` keeps what it cost.
 
 mod admission;
+mod backoff;
 pub mod body;
 mod books;
+mod buffered;
 mod call;
 pub mod config;
+mod event_edge;
 mod fallback;
+mod incoming;
 mod limits;
 mod metrics;
 mod open_call;
@@ -17,7 +21,6 @@ mod paused;
 mod pump;
 mod refusal;
 mod request;
-mod rests;
 mod route;
 mod run_door;
 pub mod run_mode;
@@ -26,6 +29,7 @@ mod shared;
 pub mod token;
 mod upstream;
 pub mod usage;
+mod whole_reply;
 pub mod wire;
 
 pub use outbound::Outbound;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The longest request.
 pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 20;
+/// The most bytes of requests that are held at once, where the configuration says nothing else.
+pub(crate) const BUFFERED_BYTES_MAX: usize = 512 << 20;
 /// The longest head of a request.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// How long a client may take for the head of a request.
@@ -22,10 +24,14 @@ pub(crate) const PAUSE_WAIT: Duration = Duration::from_secs(570);
 pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 /// The longest error of a provider that is told inside a stream.
 pub(crate) const ERROR_BYTES_MAX: usize = 64 << 10;
+/// The longest reply that is no stream and is passed on in one piece.
+pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 10;
 /// The longest beginning of a stream that is read before the model says something.
 pub(crate) const BEGUN_BYTES_MAX: usize = 256 << 10;
 /// The most of a reply that waits for the guard of a run.
 pub(crate) const HELD_BYTES_MAX: usize = 32 << 20;
+/// The longest event of a stream that waits for its end before it goes on.
+pub(crate) const PARTIAL_BYTES_MAX: usize = 1 << 20;
 /// How often the control files are looked at.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
 /// How often the ledger is made durable.

@@ -9,6 +9,7 @@ use crate::wire::reply::ReplyReader;
 use crate::wire::tool_calls::WireRequest;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
 use tripwire_core::prices::PriceBasis;
@@ -24,6 +25,8 @@ pub(crate) struct OpenCall {
     pub(crate) request_bytes: u64,
     pub(crate) request: Digest,
     pub(crate) day: UtcDate,
+    /// When its request began to be served.
+    pub(crate) began: Instant,
     pub(crate) reservation: Option<ReservationId>,
     /// The conversation, where the guard of a run is asked about it.
     pub(crate) conversation: Option<WireRequest>,
@@ -53,7 +56,7 @@ impl OpenCall {
     pub(crate) fn settle(&mut self, end: CallEnd) {
         let Some(id) = self.reservation.take() else { return };
         let call = self.figure(end);
-        let settled = self.shared.books().settle(id, call);
+        let settled = self.shared.books().settle(id, call, self.began.elapsed());
         if let Some(call) = settled {
             let metrics = &self.shared.metrics;
             metrics.calls.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +67,9 @@ impl OpenCall {
                 let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
                 let text = format!("{caller}: {} beyond what was reserved", call.excess.in_dollars());
                 self.shared.books().note("RESERVE_SHORT", &text);
-                self.shared.say(&format!("RESERVE_SHORT: {text}; the account is closed until a reload"));
+                // A run has no configuration to read again: a person raises its budget.
+                let until = if self.shared.run.is_some() { "its budget is raised" } else { "a reload" };
+                self.shared.say(&format!("RESERVE_SHORT: {text}; the account is closed until {until}"));
             }
         }
     }

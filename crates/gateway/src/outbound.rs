@@ -35,7 +35,14 @@ impl Outbound {
 
     /// Looks at the body of a request.
     pub(crate) fn look(&self, account: &AccountId, body: &[u8]) -> OutboundAnswer {
-        if !self.redactor.carries_known(&String::from_utf8_lossy(body)) {
+        if !self.redactor.knows_values() {
+            return OutboundAnswer::Pass;
+        }
+        let carries = match std::str::from_utf8(body) {
+            Ok(text) => self.redactor.carries_known(text),
+            Err(_) => self.redactor.carries_known(&String::from_utf8_lossy(body)),
+        };
+        if !carries {
             return OutboundAnswer::Pass;
         }
         let reason = format!("the request of `{account}` carries a secret of this workspace [SECRET-1]");

@@ -4,7 +4,8 @@
 //! silence for a broken connection; whatever goes wrong after that is told inside the stream.
 
 use crate::body::{Piece, ReplyBody};
-use crate::call::{IncomingCall, carry_out};
+use crate::call::carry_out;
+use crate::incoming::IncomingCall;
 use crate::limits::{ERROR_BYTES_MAX, PAUSE_WAIT, PING_EVERY};
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::shared::{Shared, Standing};

@@ -1,6 +1,7 @@
 //! Moves a reply from the provider to the client, reads the copy, and cuts where it must: a stop, a chant, silence.
 
 use crate::body::Piece;
+use crate::event_edge::EventEdge;
 use crate::limits::{HELD_BYTES_MAX, IDLE_WAIT};
 use crate::open_call::{OpenCall, Stage};
 use crate::refusal::{RefusalKind, RefusedRequest};
@@ -14,9 +15,11 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc::Sender;
-use tokio::time::timeout;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{Instant, sleep, timeout};
 use tripwire_core::ledger::CallEnd;
 
 /// A reply that is under way.
@@ -54,6 +57,7 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
         ended = Ended::Refused(reason);
     }
     let Reply { mut open, connection, filter, encoding, .. } = reply;
+    let HeldPieces { pieces, for_door, mut edge, .. } = held;
     let shared = std::sync::Arc::clone(&open.shared);
     shared.metrics.streams.fetch_sub(1, Ordering::Relaxed);
     // A client that went away hears nothing any more.
@@ -62,12 +66,14 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
         Ended::Whole => {
             open.settle(CallEnd::Complete);
             shared.upstreams.give_back(connection);
-            let rest = filter.map(|mut filter| filter.rest()).filter(|rest| !rest.is_empty());
-            tell.extend(held.pieces.into_iter().chain(rest.map(Bytes::from)).map(Piece::Data));
+            let rest = filter.map(|mut filter| Bytes::from(filter.rest()));
+            let rest = [edge.rest()].into_iter().chain(rest).filter(|rest| !rest.is_empty());
+            tell.extend(pieces.into_iter().chain(rest).map(Piece::Data));
         }
         Ended::Broken => {
             open.settle(CallEnd::Broken);
-            tell.extend(held.pieces.into_iter().filter(|_| !held.for_door).map(Piece::Data));
+            let rest = [edge.rest()].into_iter().filter(|rest| !rest.is_empty());
+            tell.extend(pieces.into_iter().chain(rest).filter(|_| !for_door).map(Piece::Data));
             tell.push(Piece::Broken);
         }
         Ended::Refused(reason) => {
@@ -75,12 +81,12 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
             shared.books().note("REFUSED", &reason);
             let refusal =
                 RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`");
-            tell.push(cut(&refusal, &open, encoding));
+            tell.push(cut(&refusal, &open, encoding, &edge));
         }
         Ended::Cancelled => open.settle(CallEnd::Cancelled),
         Ended::Stopped => {
             open.settle(CallEnd::Stopped);
-            tell.push(cut(&RefusedRequest::stopped(), &open, encoding));
+            tell.push(cut(&RefusedRequest::stopped(), &open, encoding, &edge));
         }
         Ended::Chanted => {
             let saved = open.worst.amount;
@@ -91,7 +97,7 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
                 saved.in_dollars()
             );
             let refusal = RefusedRequest::new(RefusalKind::Forbidden, reason, "ask again in other words");
-            tell.push(cut(&refusal, &open, encoding));
+            tell.push(cut(&refusal, &open, encoding, &edge));
         }
     }
     for piece in tell {
@@ -108,6 +114,8 @@ struct HeldPieces {
     bytes: usize,
     /// Whether the guard of a run is asked before any of them goes on.
     for_door: bool,
+    /// The beginning of an event that has not ended.
+    edge: EventEdge,
 }
 
 impl HeldPieces {
@@ -120,7 +128,7 @@ impl HeldPieces {
 }
 
 /// Asks the guard of a run about the calls of a reply. One that cannot be read may ask for anything.
-async fn ask_door(open: &OpenCall) -> DoorAnswer {
+pub(crate) async fn ask_door(open: &OpenCall) -> DoorAnswer {
     let (Some(run), Some(request), Stage::Replying(reader)) = (&open.shared.run, &open.conversation, &open.stage)
     else {
         return DoorAnswer::Pass;
@@ -140,10 +148,11 @@ async fn ask_door(open: &OpenCall) -> DoorAnswer {
     run.ask(DoorQuestion::Reply(request.clone(), calls)).await
 }
 
-/// How a reply is cut: a stream that is not packed with the API's own error event, anything else by closing the connection.
-fn cut(refusal: &RefusedRequest, open: &OpenCall, encoding: Encoding) -> Piece {
+/// How a reply is cut: a stream that is not packed with the API's own error event between two of its events, anything else by
+/// closing the connection.
+fn cut(refusal: &RefusedRequest, open: &OpenCall, encoding: Encoding, edge: &EventEdge) -> Piece {
     match &open.stage {
-        Stage::Replying(reader) if reader.is_stream() && encoding == Encoding::Identity => {
+        Stage::Replying(reader) if reader.is_stream() && encoding == Encoding::Identity && edge.is_clean() => {
             Piece::Data(Bytes::from(refusal.event(open.facts.api)))
         }
         Stage::Replying(_) | Stage::Reserved | Stage::Sent => Piece::Broken,
@@ -159,11 +168,16 @@ pub(crate) enum NextPiece {
 
 /// The next bytes of a reply.
 pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
+    timeout(IDLE_WAIT, frame(body)).await.unwrap_or(NextPiece::Broken)
+}
+
+/// The same, for a caller that bounds the wait itself.
+async fn frame(body: &mut Incoming) -> NextPiece {
     loop {
-        return match timeout(IDLE_WAIT, body.frame()).await {
-            Err(_) | Ok(Some(Err(_))) => NextPiece::Broken,
-            Ok(None) => NextPiece::End,
-            Ok(Some(Ok(frame))) => match frame.into_data() {
+        return match body.frame().await {
+            Some(Err(_)) => NextPiece::Broken,
+            None => NextPiece::End,
+            Some(Ok(frame)) => match frame.into_data() {
                 Ok(data) => NextPiece::Data(data),
                 Err(_) => continue,
             },
@@ -172,65 +186,89 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
 }
 
 async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldPieces) -> Ended {
-    let mut standing = reply.open.shared.standing.clone();
-    let asks = reply.open.shared.run.as_ref().is_some_and(RunDoor::asks);
+    let shared = std::sync::Arc::clone(&reply.open.shared);
+    // All three wait for the whole reply and not for each piece of it: a stream has many.
+    let mut standing = shared.standing.clone();
+    let mut stopped = pin!(standing.wait_for(|standing| *standing == Standing::Stopped));
+    let mut closed = pin!(client.closed());
+    let mut idle = pin!(sleep(IDLE_WAIT));
     loop {
+        idle.as_mut().reset(Instant::now() + IDLE_WAIT);
         let begun = reply.begun.pop_front();
         let next = tokio::select! {
             biased;
-            _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Ended::Stopped,
-            () = client.closed() => return Ended::Cancelled,
+            _ = &mut stopped => return Ended::Stopped,
+            () = &mut closed => return Ended::Cancelled,
             next = async {
                 match begun {
                     Some(data) => NextPiece::Data(data),
-                    None => next_piece(&mut reply.body).await,
+                    None => frame(&mut reply.body).await,
                 }
             } => next,
+            () = &mut idle => NextPiece::Broken,
         };
         let data = match next {
             NextPiece::Data(data) => data,
             NextPiece::End => return Ended::Whole,
             NextPiece::Broken => return Ended::Broken,
         };
-        let Stage::Replying(reader) = &mut reply.open.stage else { return Ended::Broken };
-        reader.feed(&data);
-        if reader.facts().chants() {
-            return Ended::Chanted;
-        }
-        // Who has seen the end of a stream may rely on its being booked.
-        let is_over = reader.is_stream()
-            && reader.facts().is_complete
-            && reader.facts().told().is_some()
-            && reply.open.facts.replies == 1;
-        let is_stream = reader.is_stream();
-        // A client acts on a call as soon as it has it: from the first one on, everything waits for the guard.
-        let is_call = |calls: &CallCollector| calls.has_begun() || calls.has_missed() || !is_stream;
-        held.for_door |=
-            asks && reader.facts().calls.as_deref().is_some_and(|calls| is_call(calls) || reader.is_unreadable());
-        if is_over {
-            reply.open.settle(CallEnd::Complete);
-        }
-        let data = match &mut reply.filter {
-            Some(filter) => Bytes::from(filter.pass(&data)),
-            None => data,
+        let next = match take_in(reply, held, data) {
+            Ok(Some(next)) => next,
+            Ok(None) => continue,
+            Err(ended) => return ended,
         };
-        if data.is_empty() {
-            continue;
-        }
-        // The last piece of a reply in one go is held back until it is booked.
-        let next = if is_stream && !held.for_door { Some(data) } else { held.keep(data) };
-        if held.for_door && held.bytes > HELD_BYTES_MAX {
-            return Ended::Broken;
-        }
-        let Some(next) = next else { continue };
+        let next = match client.try_send(Piece::Data(next)) {
+            Ok(()) => continue,
+            Err(TrySendError::Closed(_)) => return Ended::Cancelled,
+            // A slow client slows the provider.
+            Err(TrySendError::Full(next)) => next,
+        };
         tokio::select! {
             biased;
-            _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Ended::Stopped,
-            sent = client.send(Piece::Data(next)) => {
+            _ = &mut stopped => return Ended::Stopped,
+            sent = client.send(next) => {
                 if sent.is_err() {
                     return Ended::Cancelled;
                 }
             }
         }
     }
+}
+
+/// Reads a copy of a piece and gives what may go on to the client.
+fn take_in(reply: &mut Reply, held: &mut HeldPieces, data: Bytes) -> Result<Option<Bytes>, Ended> {
+    let asks = reply.open.shared.run.as_ref().is_some_and(RunDoor::asks);
+    let Stage::Replying(reader) = &mut reply.open.stage else { return Err(Ended::Broken) };
+    reader.feed(&data);
+    if reader.facts().chants() {
+        return Err(Ended::Chanted);
+    }
+    // Who has seen the end of a stream may rely on its being booked.
+    let is_over = reader.is_stream()
+        && reader.facts().is_complete
+        && reader.facts().told().is_some()
+        && reply.open.facts.replies == 1;
+    let is_stream = reader.is_stream();
+    // A client acts on a call as soon as it has it: from the first one on, everything waits for the guard.
+    let is_call = |calls: &CallCollector| calls.has_begun() || calls.has_missed() || !is_stream;
+    held.for_door |=
+        asks && reader.facts().calls.as_deref().is_some_and(|calls| is_call(calls) || reader.is_unreadable());
+    if is_over {
+        reply.open.settle(CallEnd::Complete);
+    }
+    let data = match &mut reply.filter {
+        Some(filter) => Bytes::from(filter.pass(&data)),
+        None => data,
+    };
+    let is_plain_stream = is_stream && reply.encoding == Encoding::Identity;
+    let data = if is_plain_stream { held.edge.pass(data) } else { data };
+    if data.is_empty() {
+        return Ok(None);
+    }
+    // The last piece of a reply in one go is held back until it is booked.
+    let next = if is_stream && !held.for_door { Some(data) } else { held.keep(data) };
+    if held.for_door && held.bytes > HELD_BYTES_MAX {
+        return Err(Ended::Broken);
+    }
+    Ok(next)
 }

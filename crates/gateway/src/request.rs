@@ -1,6 +1,7 @@
 //! What is changed on the way to a provider: address, hop-by-hop headers, credentials, accepted encodings. Nothing else.
 
 use crate::config::Provider;
+use crate::incoming::{Credentials, IncomingCall};
 use crate::wire::Family;
 use crate::wire::decode::Encoding;
 use bytes::Bytes;
@@ -39,44 +40,46 @@ fn query_key(query: &str) -> Option<String> {
     query.split('&').find_map(|pair| pair.strip_prefix("key=")).map(ToOwned::to_owned)
 }
 
-/// What becomes of the credentials of a request.
+/// Whether a reply may come packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Credentials {
-    /// They are ours: they are taken away, and the provider's key takes their place.
-    Brokered,
-    /// They are the caller's own: they pass, unless we hold a key for the provider.
-    Passed,
-    /// They are the caller's own, and only those: our key is for callers with our token.
-    Own,
+pub(crate) enum Packing {
+    /// As the client accepts it and we can read it.
+    Accepted,
+    /// It has to come as it is, because it is changed on the way.
+    None,
 }
 
 /// The request as the provider gets it.
 pub(crate) fn outgoing(
-    parts: &Parts,
+    call: &IncomingCall,
     provider: &Provider,
-    rest: &str,
     body: Bytes,
-    credentials: Credentials,
+    packing: Packing,
 ) -> Option<Request<Full<Bytes>>> {
+    let IncomingCall { parts, rest, caller, .. } = call;
+    let credentials = caller.credentials;
     let key = provider.key.as_ref().filter(|_| credentials != Credentials::Own);
     let replaced = credentials == Credentials::Brokered || key.is_some();
-    let mut headers = passed_on(&parts.headers);
+    let mut headers = passed_on(parts.headers.clone());
     for name in [HOST, CONTENT_LENGTH, EXPECT] {
         headers.remove(name);
     }
     if replaced {
         CREDENTIALS.iter().for_each(|name| drop(headers.remove(name)));
     }
-    narrow_encodings(&mut headers);
+    match packing {
+        Packing::Accepted => narrow_encodings(&mut headers),
+        Packing::None => {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+    }
     let base = provider.base.path().trim_end_matches('/');
     let query = parts.uri.query().unwrap_or_default().split('&');
     let query: Vec<&str> = query.filter(|pair| !pair.is_empty() && (!replaced || !pair.starts_with("key="))).collect();
     let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
     // A base such as `https://api.openai.com/v1` already has the version that some clients send as well.
     let rest = if base.ends_with("/v1") { rest.strip_prefix("/v1").unwrap_or(rest) } else { rest };
-    let authority = provider.base.authority()?.as_str();
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    headers.insert(HOST, HeaderValue::from_str(host).ok()?);
+    headers.insert(HOST, HeaderValue::from_str(provider.host()).ok()?);
     if let Some(key) = key {
         let (name, value) = match (provider.family, provider.key_header) {
             (Family::Anthropic, KeyHeader::Usual) => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
@@ -98,11 +101,11 @@ pub(crate) fn outgoing(
 }
 
 /// The headers without those that belong to the connection they came on.
-pub(crate) fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let mut passed = headers.clone();
-    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    for name in named.flat_map(|value| value.split(',')).map(str::trim) {
-        passed.remove(name);
+pub(crate) fn passed_on(headers: HeaderMap) -> HeaderMap {
+    let mut passed = headers;
+    let named: Vec<HeaderValue> = passed.get_all(CONNECTION).iter().cloned().collect();
+    for name in named.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
+        passed.remove(name.trim());
     }
     HOP_BY_HOP.iter().for_each(|name| drop(passed.remove(name)));
     for name in ["keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"] {

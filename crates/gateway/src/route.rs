@@ -2,18 +2,20 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
-use crate::call::{Caller, IncomingCall, admit, keep_secrets};
+use crate::buffered::BufferShare;
+use crate::call::{admit, keep_secrets};
 use crate::config::Unpriced;
+use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::request::{Credentials, outgoing, passed_on, token};
+use crate::request::{Packing, outgoing, passed_on, token};
 use crate::run_door::RunDoor;
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
@@ -44,7 +46,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
             "there is no such route",
             "use /anthropic/…, /openai/… or /gemini/…",
         )),
-        (Some(family), _) => pass(&shared, &parts, family, rest, body).await,
+        (Some(family), _) => pass(&shared, parts, family, rest, body).await,
     };
     Ok(done.unwrap_or_else(|refusal| {
         shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
@@ -102,12 +104,12 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
 
 async fn pass(
     shared: &Arc<Shared>,
-    parts: &Parts,
+    parts: Parts,
     family: Family,
     rest: &str,
     body: Incoming,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
-    let caller = who(shared, parts)?;
+    let caller = who(shared, &parts)?;
     if parts.headers.contains_key(UPGRADE) || parts.method == Method::CONNECT {
         return Err(RefusedRequest::new(
             RefusalKind::Forbidden,
@@ -136,10 +138,12 @@ async fn pass(
     if length.is_some_and(|length| length > REQUEST_BYTES_MAX) {
         return Err(too_large());
     }
-    let body = read(body).await?;
+    let mut share = BufferShare::new(shared);
+    share.grow_to(length.unwrap_or(0))?;
+    let body = read_request_body(body, &mut share).await?;
     let provider = Arc::clone(provider);
-    let call = IncomingCall { parts: parts.clone(), rest: rest.to_owned(), body, provider, caller };
-    match path_kind(family, parts.method.as_str(), rest) {
+    let call = IncomingCall { parts, rest: rest.to_owned(), body, _share: share, provider, caller };
+    match path_kind(family, call.parts.method.as_str(), rest) {
         PathKind::Priced { api, model, delivery } => {
             let facts = read_request(api, &call.body, model.as_deref(), delivery);
             let facts = admit(shared, &call, facts)?;
@@ -152,7 +156,7 @@ async fn pass(
         PathKind::Unpriced => {
             keep_secrets(shared, &call)?;
             paused::until_resumed(shared).await?;
-            let IncomingCall { provider, caller, .. } = &call;
+            let IncomingCall { parts, provider, caller, .. } = &call;
             // A closed account has nothing left either, and a client without hooks is guarded by what can be read alone.
             let is_bounded = !matches!(shared.books().left(&caller.account), Ok(None))
                 || shared.run.as_ref().is_some_and(RunDoor::asks);
@@ -169,7 +173,34 @@ async fn pass(
     }
 }
 
-/// Reads the whole body of a request, which has a bound in size and time.
+/// Reads the whole body of a request, which has a bound in size and time, and one that all requests share.
+async fn read_request_body(body: Incoming, share: &mut BufferShare) -> Result<Bytes, RefusedRequest> {
+    let broken = || RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole");
+    let gather = async {
+        let mut body = body;
+        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| broken())?.into_data() else { continue };
+            let bytes = first.len().max(joined.len()) + data.len();
+            if bytes > REQUEST_BYTES_MAX {
+                return Err(too_large());
+            }
+            share.grow_to(bytes)?;
+            if first.is_empty() {
+                first = data;
+                continue;
+            }
+            if joined.is_empty() {
+                joined.extend_from_slice(&first);
+            }
+            joined.extend_from_slice(&data);
+        }
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
+    };
+    timeout(BODY_WAIT, gather).await.unwrap_or_else(|_| Err(broken()))
+}
+
+/// Reads the whole body of a reply, which has the same bound in size and time.
 async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
     match timeout(BODY_WAIT, Limited::new(body, REQUEST_BYTES_MAX).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
@@ -188,7 +219,7 @@ fn too_large() -> RefusedRequest {
 /// Passes a request that costs nothing, or that nobody can price, and its whole reply.
 async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
     let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
-    let request = outgoing(&call.parts, &call.provider, &call.rest, call.body.clone(), call.caller.credentials);
+    let request = outgoing(call, &call.provider, call.body.clone(), Packing::Accepted);
     let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
     let sent = shared.upstreams.send(&call.provider, request).await;
     let (reply, connection) = sent.map_err(|error| broken(error.to_string()))?;
@@ -200,7 +231,7 @@ async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<R
     shared.upstreams.give_back(connection);
     let mut response = Response::new(ReplyBody::whole(whole));
     *response.status_mut() = head.status;
-    *response.headers_mut() = passed_on(&head.headers);
+    *response.headers_mut() = passed_on(head.headers);
     response.headers_mut().remove(CONTENT_LENGTH);
     Ok(response)
 }

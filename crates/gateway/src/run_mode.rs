@@ -1,10 +1,10 @@
 //! The gateway of one run: in the supervisor's process, on a loopback port of its own, behind a path that only this run knows.
 
+use crate::backoff::Backoffs;
 use crate::books::Books;
 use crate::config::{Config, Provider, Unpriced};
-use crate::limits::LOOK_EVERY;
+use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
 use crate::outbound::Outbound;
-use crate::rests::Rests;
 use crate::run_door::{AskedDoor, ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
@@ -139,7 +139,8 @@ impl RunGateway {
     pub fn start(port: RunPort, settings: RunSettings<'_>) -> Result<Self, GatewayError> {
         let account = AccountId::new(AccountKind::Session, settings.session);
         let accounts = vec![(account.clone(), of_budget(settings.budget))];
-        let config = Config { providers: Vec::new(), keys: Vec::new(), accounts };
+        let config =
+            Config { providers: Vec::new(), keys: Vec::new(), accounts, buffered_bytes_max: BUFFERED_BYTES_MAX };
         let books = Books::of_session(settings.layout, &config)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
@@ -157,10 +158,11 @@ impl RunGateway {
             config: RwLock::new(Arc::new(config)),
             upstreams: Upstreams::new(ProxySettings::from_env(settings.env)),
             prices: settings.prices,
-            rests: Rests::default(),
+            backoffs: Backoffs::default(),
             standing,
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
+            buffered: AtomicUsize::new(0),
             connections_max: CONNECTIONS_MAX,
             bind: Bind::Loopback,
             run: Some(door),
@@ -273,7 +275,7 @@ async fn serve(
     orders: watch::Sender<Standing>,
     mut closed: oneshot::Receiver<()>,
 ) {
-    let watching = tokio::spawn(watch_orders(layout, orders.clone()));
+    let watching = tokio::spawn(watch_orders(Arc::clone(&shared), layout, orders.clone()));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => loop {
@@ -296,4 +298,5 @@ async fn serve(
         tokio::time::sleep(LOOK_EVERY).await;
     }
     shared.books().sync();
+    shared.books().rest();
 }

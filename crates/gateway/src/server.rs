@@ -1,12 +1,12 @@
 //! The server: it listens, watches the control files and signals, and ends without losing a settlement.
 
+use crate::backoff::Backoffs;
 use crate::body::ReplyBody;
 use crate::books::{Books, RELOAD};
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::outbound::Outbound;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::rests::Rests;
 use crate::route;
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
 use crate::upstream::{ProxySettings, Upstreams};
@@ -153,10 +153,11 @@ async fn run(
         config: RwLock::new(Arc::new(config)),
         upstreams: Upstreams::new(ProxySettings::from_env(&options.env)),
         prices: options.prices.clone(),
-        rests: Rests::default(),
+        backoffs: Backoffs::default(),
         standing,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        buffered: AtomicUsize::new(0),
         connections_max: connections_max(),
         bind,
         run: None,
@@ -164,7 +165,7 @@ async fn run(
         ledger: Mutex::new(books),
         talk,
     });
-    tokio::spawn(watch_orders(options.layout.clone(), orders));
+    tokio::spawn(watch_orders(Arc::clone(&shared), options.layout.clone(), orders));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
     let mut reload = signal(SignalKind::hangup()).map_err(GatewayError::Runtime)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(GatewayError::Runtime)?;
@@ -250,11 +251,13 @@ pub(crate) async fn keep_durable(shared: Arc<Shared>) {
     }
 }
 
-pub(crate) async fn watch_orders(layout: Layout, orders: watch::Sender<Standing>) {
+/// Looks at the control files, and gives other processes their turn at the ledger.
+pub(crate) async fn watch_orders(shared: Arc<Shared>, layout: Layout, orders: watch::Sender<Standing>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let now = look(&layout);
         orders.send_if_modified(|standing| std::mem::replace(standing, now) != now);
+        shared.books().rest();
     }
 }
 

@@ -1,9 +1,9 @@
 //! What every connection shares.
 
+use crate::backoff::Backoffs;
 use crate::books::Books;
 use crate::config::Config;
 use crate::outbound::Outbound;
-use crate::rests::Rests;
 use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -17,11 +17,13 @@ pub(crate) struct Shared {
     pub(crate) upstreams: Upstreams,
     /// What tokens cost.
     pub(crate) prices: PriceList,
-    /// Providers that are asked last.
-    pub(crate) rests: Rests,
+    /// Providers that are asked last for a while.
+    pub(crate) backoffs: Backoffs,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,
+    /// Bytes of requests that are held.
+    pub(crate) buffered: AtomicUsize,
     pub(crate) connections_max: usize,
     /// Whether callers must present a token although none is configured.
     pub(crate) bind: Bind,

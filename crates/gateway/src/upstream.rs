@@ -2,6 +2,8 @@
 
 use crate::config::Provider;
 use crate::limits::{CONNECT_WAIT, FIRST_BYTE_WAIT, IDLE_CONNECTIONS_MAX};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -18,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tripwire_core::percent;
 
 /// The longest answer of a proxy to a CONNECT.
 const PROXY_HEAD_BYTES_MAX: usize = 8 << 10;
@@ -47,10 +50,12 @@ pub(crate) struct Upstreams {
 }
 
 /// A proxy for outgoing connections.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ProxySettings {
     address: String,
     except: Vec<String>,
+    /// What its `proxy-authorization` says, where its address names a user; never shown.
+    authorization: Option<String>,
 }
 
 impl ProxySettings {
@@ -59,10 +64,12 @@ impl ProxySettings {
     pub(crate) fn from_env(env: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let named = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| env(name)).filter(|text| !text.is_empty())?;
         let plain = named.strip_prefix("http://").unwrap_or(&named).trim_end_matches('/');
+        let (user, plain) = plain.rsplit_once('@').map_or((None, plain), |(user, plain)| (Some(user), plain));
         let address = if plain.contains(':') { plain.to_owned() } else { format!("{plain}:80") };
         let except = ["NO_PROXY", "no_proxy"].iter().find_map(|name| env(name)).unwrap_or_default();
         let except = except.split(',').map(|name| name.trim().trim_start_matches('.').to_ascii_lowercase());
-        Some(Self { address, except: except.filter(|name| !name.is_empty()).collect() })
+        let except = except.filter(|name| !name.is_empty()).collect();
+        Some(Self { address, except, authorization: user.map(basic) })
     }
 
     fn is_for(&self, host: &str) -> bool {
@@ -83,32 +90,27 @@ impl Upstreams {
         provider: &Provider,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, ReturnedConnection), UpstreamError> {
-        // Without a name and a password before the host: it is shown.
-        let name = provider
-            .base
-            .authority()
-            .map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
-        let name = name.unwrap_or_default();
-        let origin = format!("{}://{name}", provider.base.scheme_str().unwrap_or_default());
+        let name = || provider.host().to_owned();
+        let origin = format!("{}://{}", provider.base.scheme_str().unwrap_or_default(), provider.host());
         let mut request = request;
         // A kept connection may be closed meanwhile; then the request was not sent, and comes back.
         while let Some(mut connection) = self.take(&origin) {
             match timeout(FIRST_BYTE_WAIT, connection.try_send_request(request)).await {
-                Err(_) => return Err(UpstreamError::Timeout(name)),
+                Err(_) => return Err(UpstreamError::Timeout(name())),
                 Ok(Ok(reply)) => return Ok((reply, ReturnedConnection { origin, connection })),
                 Ok(Err(mut error)) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(UpstreamError::Closed(name, error.into_error())),
+                    None => return Err(UpstreamError::Closed(name(), error.into_error())),
                 },
             }
         }
         let made = timeout(CONNECT_WAIT, self.connect(provider)).await;
         let mut connection = made
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| UpstreamError::Connect(name.clone(), error))?;
+            .map_err(|error| UpstreamError::Connect(name(), error))?;
         let reply = timeout(FIRST_BYTE_WAIT, connection.send_request(request)).await;
-        let reply = reply.map_err(|_| UpstreamError::Timeout(name.clone()))?;
-        let reply = reply.map_err(|error| UpstreamError::Closed(name, error))?;
+        let reply = reply.map_err(|_| UpstreamError::Timeout(name()))?;
+        let reply = reply.map_err(|error| UpstreamError::Closed(name(), error))?;
         Ok((reply, ReturnedConnection { origin, connection }))
     }
 
@@ -186,11 +188,19 @@ async fn speak(socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> 
     Ok(sender)
 }
 
+/// A name and a password of a URL, as a header wants them.
+fn basic(user: &str) -> String {
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let plain = |text: &str| percent::decoded(text).unwrap_or_else(|| text.to_owned());
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", plain(name), plain(password))))
+}
+
 /// A tunnel through a proxy.
 async fn through(proxy: &ProxySettings, base: &Uri, port: u16) -> io::Result<TcpStream> {
     let mut socket = TcpStream::connect(&proxy.address).await?;
     let host = base.host().unwrap_or_default();
-    socket.write_all(format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n").as_bytes()).await?;
+    let own = proxy.authorization.as_ref().map(|value| format!("proxy-authorization: {value}\r\n")).unwrap_or_default();
+    socket.write_all(format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n{own}\r\n").as_bytes()).await?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= PROXY_HEAD_BYTES_MAX {

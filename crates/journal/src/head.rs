@@ -78,10 +78,30 @@ struct Sealed<'text> {
     whole: &'text str,
 }
 
+/// The bytes of `HEAD` and what they say, so that a process that finds them unchanged need not read them again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeadImage {
+    bytes: Vec<u8>,
+    head: Option<Head>,
+}
+
 /// Reads the newer valid slot; neither slot being valid is not an error, because a power cut may do that.
-pub(crate) fn read<S: Storage>(storage: &S, file: &S::File, path: &Path) -> Result<Option<Head>, JournalError> {
+pub(crate) fn read<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    path: &Path,
+    known: &mut HeadImage,
+) -> Result<Option<Head>, JournalError> {
     let bytes = storage::read_range(storage, file, 0, SLOTS * SLOT_BYTES)
         .map_err(|error| JournalError::io("read", path, error))?;
+    if bytes != known.bytes {
+        let head = parse(&bytes, path)?;
+        *known = HeadImage { bytes, head };
+    }
+    Ok(known.head)
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Option<Head>, JournalError> {
     let mut newest: Option<Head> = None;
     for slot in bytes.chunks(SLOT_BYTES).filter_map(parse_slot) {
         match slot {
@@ -186,14 +206,14 @@ mod tests {
         let disk = SimulatedDisk::new(0);
         let path = Path::new("/s/HEAD");
         let lock = disk.lock(path, Duration::ZERO).unwrap();
-        assert_eq!(read(&disk, &lock, path).unwrap(), None);
+        assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), None);
         write(&disk, &lock, path, &head(6)).unwrap();
         write(&disk, &lock, path, &head(7)).unwrap();
-        assert_eq!(read(&disk, &lock, path).unwrap(), Some(head(7)));
+        assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), Some(head(7)));
         disk.tamper(path, |bytes| bytes[30] ^= 1).unwrap();
-        assert_eq!(read(&disk, &lock, path).unwrap(), Some(head(6)));
+        assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), Some(head(6)));
         disk.tamper(path, |bytes| bytes[SLOT_BYTES + 30] ^= 1).unwrap();
-        assert_eq!(read(&disk, &lock, path).unwrap(), None);
+        assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), None);
     }
 
     #[test]
@@ -203,6 +223,9 @@ mod tests {
         let lock = disk.lock(path, Duration::ZERO).unwrap();
         let newer = Head { version: VERSION + 1, ..head(6) };
         write(&disk, &lock, path, &newer).unwrap();
-        assert!(matches!(read(&disk, &lock, path), Err(JournalError::Newer { version: 2, .. })));
+        assert!(matches!(
+            read(&disk, &lock, path, &mut HeadImage::default()),
+            Err(JournalError::Newer { version: 2, .. })
+        ));
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::batch::{Entry, Options};
 use crate::blob::{self, Blobs};
 use crate::error::JournalError;
-use crate::head::Place;
+use crate::head::{HeadImage, Place};
 use crate::limits::{HOST_BYTES_MAX, SEGMENT_BYTES};
 use crate::line::{self, Cut};
 use crate::paths::SessionPaths;
@@ -22,6 +22,7 @@ pub struct Journal<S: Storage> {
     pub(crate) check: LineCheck,
     pub(crate) blobs: Blobs<S>,
     pub(crate) view: View,
+    pub(crate) image: HeadImage,
     pub(crate) health: Health,
 }
 
@@ -69,7 +70,8 @@ impl<S: Storage + Clone> Journal<S> {
         storage.create_dir(paths.dir()).map_err(|error| JournalError::io("create", paths.dir(), error))?;
         let lock = lock(&storage, &paths, &options)?;
         let recovery = Recovery { storage: &storage, paths: &paths, check };
-        let view = recovery.run(&lock, None)?;
+        let mut image = HeadImage::default();
+        let view = recovery.run(&lock, None, &mut image)?;
         drop(lock);
         let options = Options {
             host: plain_host(&options.host),
@@ -84,6 +86,7 @@ impl<S: Storage + Clone> Journal<S> {
             options,
             check,
             view,
+            image,
             health: Health::Sound,
         })
     }

@@ -11,6 +11,7 @@ pub mod blob;
 pub mod bundle;
 pub mod checkpoint;
 pub mod error;
+mod follow;
 mod head;
 mod journal;
 pub mod keys;
@@ -33,6 +34,7 @@ pub mod wall_clock;
 
 pub use batch::{Ack, Append, Batch, Durability, Entry, Fenced, Options};
 pub use error::{Damage, DamageCause, JournalError};
+pub use follow::Follower;
 pub use head::Place;
 pub use journal::Journal;
 pub use line::{Cut, LineFault, Tail, Times};

@@ -9,7 +9,7 @@ use std::io;
 use crate::batch::Options;
 use crate::blob::Blobs;
 use crate::error::{Damage, DamageCause, JournalError};
-use crate::head::Place;
+use crate::head::{HeadImage, Place};
 use crate::journal::{Health, Journal};
 use crate::line::{self, Tail};
 use crate::paths::SessionPaths;
@@ -34,6 +34,7 @@ impl<S: Storage + Clone> Journal<S> {
             check: line::check,
             blobs,
             view,
+            image: HeadImage::default(),
             health: Health::ReadOnly,
         };
         let damage = journal.find_end(None)?;

@@ -11,7 +11,7 @@ use std::io;
 use tripwire_core::record::chain::Digest;
 
 use super::error::{Damage, DamageCause, JournalError};
-use super::head::{self, Head, Place, State};
+use super::head::{self, Head, HeadImage, Place, State};
 use super::line::{self, Cut, Tail};
 use super::segment::{self, LineCheck, Scan};
 use crate::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX, SEGMENT_BYTES};
@@ -41,9 +41,14 @@ pub(super) struct Recovery<'journal, S> {
 
 impl<S: Storage> Recovery<'_, S> {
     /// Brings a view up to date, or makes the first one.
-    pub(super) fn run(&self, lock: &S::Lock, known: Option<&View>) -> Result<View, JournalError> {
+    pub(super) fn run(
+        &self,
+        lock: &S::Lock,
+        known: Option<&View>,
+        image: &mut HeadImage,
+    ) -> Result<View, JournalError> {
         let head_path = self.paths.head();
-        let head = head::read(self.storage, lock, &head_path)?;
+        let head = head::read(self.storage, lock, &head_path, image)?;
         if let Some(view) = known
             && self.is_current(view, head.as_ref())?
         {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub mod disk;
+pub mod kept;
 pub mod simulated;
 
 pub use disk::Disk;

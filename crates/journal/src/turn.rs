@@ -39,7 +39,7 @@ impl<S: Storage> Journal<S> {
         self.ensure_sound()?;
         let lock = lock(&self.storage, &self.paths, &self.options)?;
         let recovery = Recovery { storage: &self.storage, paths: &self.paths, check: self.check };
-        match recovery.run(&lock, Some(&self.view)) {
+        match recovery.run(&lock, Some(&self.view), &mut self.image) {
             Ok(view) => self.view = view,
             Err(error) => return Err(self.poisoned_by(error)),
         }

@@ -8,7 +8,7 @@ use tripwire_core::record::chain::Digest;
 use super::blob::{BlobPointer, Blobs};
 use super::checkpoint;
 use super::error::{Damage, DamageCause, JournalError};
-use super::head::{self, Head};
+use super::head::{self, Head, HeadImage};
 use super::limits::LOCK_WAIT;
 use super::line::{self, Line, Tail};
 use super::merkle::Frontier;
@@ -129,7 +129,7 @@ impl Snapshot {
             Err(error) => return Err(JournalError::io("open", &head_path, error)),
         };
         let head = match storage.open(&head_path, OpenMode::Read) {
-            Ok(file) => head::read(storage, &file, &head_path)?,
+            Ok(file) => head::read(storage, &file, &head_path, &mut HeadImage::default())?,
             Err(_missing) => None,
         };
         let names = storage.list(paths.dir()).map_err(|error| JournalError::io("list", paths.dir(), error))?;

@@ -43,6 +43,11 @@ impl KnownSpellings {
         }
     }
 
+    /// Whether nothing is looked for.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.pairs.is_none()
+    }
+
     /// Where they stand in a text.
     pub(crate) fn spans(&self, text: &str) -> Vec<SecretSpan> {
         let Some(pairs) = &self.pairs else { return Vec::new() };

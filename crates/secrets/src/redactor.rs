@@ -56,6 +56,12 @@ impl Redactor {
         in_order(found)
     }
 
+    /// Whether there is any value that is looked for.
+    #[must_use]
+    pub const fn knows_values(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// Whether a text holds one of the values that are looked for, in any spelling.
     #[must_use]
     pub fn carries_known(&self, text: &str) -> bool {

@@ -6,9 +6,9 @@
 use crate::driver::DriverError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::ledger::LedgerRecord;
+use tripwire_core::ledger::{CALL_DURATION, LedgerRecord};
 use tripwire_core::record::canonical;
-use tripwire_journal::storage::disk::Disk;
+use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -19,7 +19,8 @@ const PAGE: usize = 1_024;
 /// The ledger's journal, open.
 #[derive(Debug)]
 pub struct LedgerBook {
-    journal: Journal<Disk>,
+    journal: Journal<KeptDisk>,
+    disk: KeptDisk,
 }
 
 /// A record and when it was written.
@@ -40,7 +41,8 @@ impl LedgerBook {
     /// When it is damaged or cannot be written.
     pub fn open(layout: &Layout) -> Result<Self, DriverError> {
         let paths = SessionPaths::of_ledger(layout.folder());
-        Ok(Self { journal: Journal::open(Disk, paths, Options::default())? })
+        let disk = KeptDisk::default();
+        Ok(Self { journal: Journal::open(disk.clone(), paths, Options::default())?, disk })
     }
 
     /// Opens the ledger of a workspace that has one; looking makes nothing.
@@ -49,8 +51,9 @@ impl LedgerBook {
     /// When it is damaged.
     pub fn look(layout: &Layout) -> Result<Option<Self>, DriverError> {
         let paths = SessionPaths::of_ledger(layout.folder());
-        match Journal::open_existing(Disk, paths, Options::default()) {
-            Ok(journal) => Ok(Some(Self { journal })),
+        let disk = KeptDisk::default();
+        match Journal::open_existing(disk.clone(), paths, Options::default()) {
+            Ok(journal) => Ok(Some(Self { journal, disk })),
             Err(tripwire_journal::JournalError::NoSession(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -61,21 +64,42 @@ impl LedgerBook {
     /// # Errors
     /// When they could not be written for certain.
     pub fn append(&mut self, records: &[LedgerRecord], now: WallClock) -> Result<(), DriverError> {
+        self.write(records, now, &BTreeMap::new())
+    }
+
+    /// Writes the record of a settled call that took so long.
+    ///
+    /// # Errors
+    /// See [`Self::append`].
+    pub fn append_call(&mut self, record: &LedgerRecord, now: WallClock, took_ms: u64) -> Result<(), DriverError> {
+        self.write(std::slice::from_ref(record), now, &BTreeMap::from([(CALL_DURATION.to_owned(), took_ms)]))
+    }
+
+    fn write(
+        &mut self,
+        records: &[LedgerRecord],
+        now: WallClock,
+        durations_ms: &BTreeMap<String, u64>,
+    ) -> Result<(), DriverError> {
         let mut bodies = Vec::with_capacity(records.len());
         for record in records {
             bodies.push(canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(record) })?);
         }
-        let entry = |body: &'_ str| Entry {
-            body: Cow::Owned(body.to_owned()),
-            durations_ms: BTreeMap::new(),
-            wall_ms: now.epoch_ms(),
-        };
-        let entries = bodies.iter().map(|body| entry(body)).collect();
+        let wall_ms = now.epoch_ms();
+        let entries = bodies
+            .iter()
+            .map(|body| Entry { body: Cow::Borrowed(body.as_str()), durations_ms: durations_ms.clone(), wall_ms })
+            .collect();
         match self.journal.append(&Batch { entries, durability: Durability::Grouped, after: None })? {
             Append::Ack(_) => Ok(()),
             Append::Fenced(_) => Err(DriverError::Fenced),
             Append::Unknown(error) => Err(DriverError::Unknown(error)),
         }
+    }
+
+    /// Lets other processes have the ledger's lock, which is kept for some milliseconds while records follow each other.
+    pub fn rest(&self) {
+        self.disk.rest();
     }
 
     /// Makes everything so far durable.

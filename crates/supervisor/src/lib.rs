@@ -87,6 +87,7 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
         test_command::fill_in(options.workspace.root(), policy)
     })?
     .with_reporting(options.reporting);
+    notifier.begun(driver.session());
     let gateway = gateway.map(|gateway| gateway.serve(options, &driver, &notifier)).transpose()?;
     RunLoop::open(options, &folder, driver, notifier, gateway)?.run(first, fallbacks)
 }

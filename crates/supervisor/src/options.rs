@@ -6,11 +6,14 @@ use std::time::Duration;
 use tripwire_clients::{Client, Homes};
 use tripwire_session::driver::{Driver, Reporting, Signing, StepOutcome};
 use tripwire_workspace::Workspace;
+use tripwire_workspace::session::SessionId;
 
 /// Tells the person what happens during the run.
 pub trait Notifier: Send + Sync {
     /// Says a line.
     fn say(&self, line: &str);
+    /// A session has begun.
+    fn begun(&self, _session: &SessionId) {}
     /// Passes on what was decided, for notifications.
     fn taken(&self, driver: &Driver, taken: &StepOutcome);
 }

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 /// Hooks that are served at the same time; clients call a handful at once.
 const SERVED_MAX: usize = 256;
-/// How long a hook may take to hand over its whole question.
+/// How long a hook may take to hand over its whole question; time in which its tree is frozen does not count.
 const QUESTION_WITHIN: Duration = Duration::from_secs(20);
+/// How often it is looked whether the tree is frozen.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Bytes of questions that are held at the same time: whatever runs in the client's tree may connect and send.
 const HELD_BYTES_MAX: usize = 4 * INPUT_BYTES_MAX;
 
@@ -46,8 +48,9 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
 
 fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsize) -> Result<(), SocketError> {
     // Counted until the answer is given: so long the question is in memory.
-    let mut asked =
-        BoundedQuestion { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
+    let is_frozen = || guard.pulse().held().is_some();
+    let until = Instant::now() + QUESTION_WITHIN;
+    let mut asked = BoundedQuestion { stream: stream.try_clone()?, until, held, bytes: 0, is_frozen: &is_frozen };
     let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),
@@ -62,16 +65,28 @@ struct BoundedQuestion<'a> {
     until: Instant,
     held: &'a AtomicUsize,
     bytes: usize,
+    is_frozen: &'a dyn Fn() -> bool,
 }
 
 impl Read for BoundedQuestion<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(Some(left))?;
-        let count = self.stream.read(buffer)?;
+        let count = loop {
+            let left = self.until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let wait = left.min(LOOK_EVERY);
+            self.stream.set_read_timeout(Some(wait))?;
+            match self.stream.read(buffer) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    // A hook that a pause caught in the middle goes on when the person lets it.
+                    if (self.is_frozen)() {
+                        self.until = Instant::now() + QUESTION_WITHIN;
+                    }
+                }
+                read => break read?,
+            }
+        };
         self.bytes = self.bytes.saturating_add(count);
         if self.held.fetch_add(count, Ordering::SeqCst).saturating_add(count) > HELD_BYTES_MAX {
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -114,8 +129,28 @@ mod tests {
     fn ask(held: &AtomicUsize, until: Instant) -> Result<Question, SocketError> {
         let (mut hook, stream) = UnixStream::pair().unwrap();
         Question { client: Client::Claude, input: b"{}".to_vec() }.write(&mut hook).unwrap();
-        let mut asked = BoundedQuestion { stream, until, held, bytes: 0 };
+        let mut asked = BoundedQuestion { stream, until, held, bytes: 0, is_frozen: &|| false };
         Question::read(&mut asked)
+    }
+
+    #[test]
+    fn ctrl_1_a_question_that_a_pause_caught_is_read_afterwards_and_a_silent_one_is_not_waited_for() {
+        for frozen in [true, false] {
+            let (hook, stream) = UnixStream::pair().unwrap();
+            let held = AtomicUsize::new(0);
+            let looks = AtomicUsize::new(0);
+            let is_frozen = || {
+                // It goes on at the third look.
+                if looks.fetch_add(1, Ordering::SeqCst) == 2 {
+                    Question { client: Client::Gemini, input: b"{}".to_vec() }.write(&mut &hook).unwrap();
+                }
+                frozen
+            };
+            let until = Instant::now() + LOOK_EVERY + Duration::from_millis(50);
+            let mut asked = BoundedQuestion { stream, until, held: &held, bytes: 0, is_frozen: &is_frozen };
+            assert_eq!(Question::read(&mut asked).is_ok(), frozen);
+            drop(asked);
+        }
     }
 
     #[test]

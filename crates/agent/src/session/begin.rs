@@ -51,6 +51,8 @@ pub struct Plan {
     pub signing: Option<Signing>,
     /// The folder of our own state, where snapshots go; without it none are taken.
     pub own_state: Option<PathBuf>,
+    /// Who hears that the session has begun, before anything happens in it.
+    pub begun: Box<dyn Fn(&SessionId)>,
 }
 
 /// Checks everything about a new session that can be checked without making anything; gives its wall clock.
@@ -85,6 +87,7 @@ pub fn begin(
     own.set(Part::Tools, Some(registry_sha256));
     let mut driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
     let lock = LoopLock::claim(&plan.layout, driver.session())?;
+    (plan.begun)(driver.session());
     let runner = runner(&plan, &driver)?;
     driver.keep_objective(&plan.objective)?;
     plan.engines.names().keep(&plan.layout, driver.session().as_str())?;
@@ -117,6 +120,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
     let session = || id.as_str().to_owned();
     check_stop(&plan.layout)?;
     let lock = LoopLock::claim(&plan.layout, id)?;
+    (plan.begun)(id);
     let journal = open_existing(&plan.layout, id)?;
     let mut retold = Retold::default();
     let Some(run) = again(&journal, |effect, _| retold.take(effect))? else {

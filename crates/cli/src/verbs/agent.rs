@@ -11,6 +11,7 @@ use crate::limits;
 use crate::parity::AgentParity;
 use crate::print::terminal;
 use crate::print::{self, Form, Out};
+use crate::telemetry::Telemetry;
 use crate::verbs::agent::available::{ListedBy, Unopened, first_available};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
@@ -20,12 +21,13 @@ use clap::Args;
 use std::borrow::Cow;
 use std::io::{Error, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tripwire_agent::engines::cassette::{Binding, Recorder};
 use tripwire_agent::engines::sensitive::SensitivePaths;
 use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
 use tripwire_agent::engines::{chains, open};
-use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, SessionEnd};
+use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, Session, SessionEnd};
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
@@ -237,9 +239,12 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, SessionEnd), Problem> 
     engines.probe(&interrupted, runtime_max)?;
     let workspace = workspace::open(workspace.root())?;
     say_where(args, &workspace);
-    let plan = plan(objective, engines, &workspace);
+    let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
+    let plan = plan(objective, engines, &workspace, &telemetry);
     let mut printer = Printer::new(shown(args));
-    let left = session::begin(plan, &mut printer, change)?.play()?;
+    let left = session::begin(plan, &mut printer, change).and_then(Session::play);
+    telemetry.finish();
+    let left = left?;
     Ok((leave(&workspace, &left, printer)?, left))
 }
 
@@ -273,13 +278,17 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     };
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     workers_fit(args, &names, "")?;
-    let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace);
+    let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
+    let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace, &telemetry);
     let mut printer = Printer::new(shown(args));
-    let left = session::resume(&id, plan, &mut printer)?.play()?;
+    let left = session::resume(&id, plan, &mut printer).and_then(Session::play);
+    telemetry.finish();
+    let left = left?;
     leave(&workspace, &left, printer)
 }
 
-fn plan(objective: String, engines: EngineSet, workspace: &Workspace) -> Plan {
+fn plan(objective: String, engines: EngineSet, workspace: &Workspace, telemetry: &Arc<Telemetry>) -> Plan {
+    let told = Arc::clone(telemetry);
     Plan {
         objective,
         engines,
@@ -288,6 +297,7 @@ fn plan(objective: String, engines: EngineSet, workspace: &Workspace) -> Plan {
         layout: workspace.layout().clone(),
         signing: workspace::signing(workspace),
         own_state: workspace::homes().own_state(),
+        begun: Box::new(move |session| told.follow_session(session, "tripwire")),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::table::{Column, Table};
 use crate::print::{self, Form, Out, money};
+use crate::telemetry::Telemetry;
 use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -134,8 +135,12 @@ fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
         prices: policy.price_list(),
         talk: Box::new(print::say),
     };
+    let telemetry = Telemetry::begin(&workspace, Box::new(print::say));
+    telemetry.follow_calls();
     let mut told = Ok(());
-    serve(options, |address| told = ready(address, args.form))?;
+    let served = serve(options, |address| told = ready(address, args.form));
+    telemetry.finish();
+    served?;
     told?;
     Ok(Exit::Done)
 }

@@ -9,13 +9,14 @@ use crate::exit::Exit;
 use crate::limits::{self, TimeOfDay};
 use crate::print;
 use crate::print::terminal;
+use crate::telemetry::{Telemetry, TelemetryNotifier};
 use crate::workspace::{self, Where};
 use clap::Args;
 use notes::KeptNotes;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_core::explain::Explain;
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let notes = Arc::new(KeptNotes::default());
     let notifier: Arc<dyn Notifier> =
         if args.json { Arc::<KeptNotes>::clone(&notes) } else { Arc::new(TerminalNotifier) };
-    let report = supervisor::run(&options, notifier)?;
+    let report = supervise(&options, notifier)?;
     // The report is read on the person's own screen, each line from the left edge.
     if report::ended_by_guard(&report.ending) {
         terminal.restore();
@@ -135,6 +136,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
         lines.iter().for_each(|line| print::say(line));
     }
     Ok(exit)
+}
+
+/// Runs the client and exports what is decided, if the environment asks for it; the export ends before the report.
+fn supervise(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunReport, RunError> {
+    let talk = Arc::clone(&notifier);
+    let telemetry = Arc::new(Telemetry::begin(&options.workspace, Box::new(move |line| talk.say(line))));
+    let program = options.command.first().map(|program| Path::new(program).file_name().unwrap_or(program.as_os_str()));
+    let agent = program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let told = TelemetryNotifier { inner: notifier, telemetry: Arc::clone(&telemetry), agent };
+    let report = supervisor::run(options, Arc::new(told));
+    telemetry.finish();
+    report
 }
 
 /// Options of ours that no client has: behind the client's name they would bind nobody.

@@ -8,6 +8,7 @@ mod money;
 mod outbound;
 mod paused;
 mod support;
+mod telemetry;
 mod tls;
 mod under_run;
 mod verbs;

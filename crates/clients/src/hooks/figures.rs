@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
-use tripwire_core::prices::PriceBasis;
+use tripwire_core::prices::{PriceBasis, PriceList};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::FigureSource;
 
@@ -32,8 +32,14 @@ pub enum FigureUse {
     ContextOnly,
 }
 
-/// What is new in the transcripts: the main agent's, then that of the sub-agent that acts.
-pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>, used: FigureUse) -> TranscriptNews {
+/// What is new in the transcripts, at these prices: the main agent's, then that of the sub-agent that acts.
+pub(super) fn new(
+    call: &HookCall,
+    memory: &mut HookMemory,
+    window: Option<Tokens>,
+    list: &PriceList,
+    used: FigureUse,
+) -> TranscriptNews {
     let mut events = Vec::new();
     let mut denied = Vec::new();
     let ids = call.client.adapter().hooks.call_ids;
@@ -45,7 +51,7 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
     for (path, agent) in main.into_iter().chain(agent) {
         let counted = memory.usage(&path);
         let first = counted.is_unread();
-        let read = usage::read_with(call.client, &path, counted, |item| {
+        let read = usage::read_with(call.client, &path, counted, list, |item| {
             if !first && let Some(found) = calls.hear(ids, item) {
                 denied.push((found, agent.map(str::to_owned)));
             }

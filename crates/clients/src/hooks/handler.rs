@@ -27,6 +27,7 @@ use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
+use tripwire_core::prices::PriceList;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
 use tripwire_judge as judge;
@@ -207,7 +208,7 @@ impl HookHandler<'_> {
             before.extend(inputs::newcomer(call, memory));
             newcomers = before.len();
             before.extend(inputs::goes_on(call, &driver.view()));
-            before.extend(self.transcript_news(&context, memory));
+            before.extend(self.transcript_news(&context, &driver.policy().price_list(), memory));
         }
         let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
@@ -282,9 +283,10 @@ impl HookHandler<'_> {
     }
 
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
-    fn transcript_news(&self, context: &CallContext<'_>, memory: &mut HookMemory) -> Vec<What> {
+    fn transcript_news(&self, context: &CallContext<'_>, list: &PriceList, memory: &mut HookMemory) -> Vec<What> {
         let call = context.call;
-        let news = figures::new(call, memory, window::read(self.workspace.layout(), &call.session), self.figures);
+        let window = window::read(self.workspace.layout(), &call.session);
+        let news = figures::new(call, memory, window, list, self.figures);
         let mut events = news.events;
         if !news.denied.is_empty() {
             let foreign = Foreign { client: call.client.name(), session: &call.session };

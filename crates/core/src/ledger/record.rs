@@ -8,6 +8,9 @@ use crate::units::{Count, MicroUsd};
 use crate::usage::{FigureSource, Usage};
 use serde::{Deserialize, Serialize};
 
+/// The name under which the line of a settled call says how long it took; durations stand outside the record's hash.
+pub const CALL_DURATION: &str = "call";
+
 /// One line of the ledger's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

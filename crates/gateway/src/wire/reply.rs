@@ -12,6 +12,8 @@ const JSON_BYTES_MAX: usize = 16 << 20;
 /// The most bytes that a compressed reply may have when it is unpacked.
 pub const DECODED_BYTES_MAX: u64 = 256 << 20;
 
+const EVENT_STREAM: &str = "text/event-stream";
+
 /// Reads one reply.
 #[derive(Debug)]
 pub struct ReplyReader {
@@ -33,16 +35,21 @@ impl ReplyReader {
     /// A reader for a reply with this type and encoding of its content.
     #[must_use]
     pub fn new(api: Api, content_type: &str, encoding: Encoding) -> Self {
-        let form = if content_type.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
-            Form::Events(Box::new(EventReader::lenient()))
+        let is_stream = content_type
+            .trim_start()
+            .get(..EVENT_STREAM.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(EVENT_STREAM));
+        // A reply in one piece is read when all of it is there: there is nothing left to cut.
+        let (form, facts) = if is_stream {
+            (Form::Events(Box::new(EventReader::lenient())), ReplyFacts::watched())
         } else {
-            Form::Json(Vec::new())
+            (Form::Json(Vec::new()), ReplyFacts::default())
         };
         Self {
             api,
             decoder: Decoder::new(encoding, DECODED_BYTES_MAX),
             form,
-            facts: ReplyFacts::default(),
+            facts,
             is_unreadable: encoding == Encoding::Unknown,
         }
     }

@@ -26,7 +26,8 @@ pub struct ReplyFacts {
     pub price_per_mille: u64,
     /// Whether a figure was no figure: then none is believed.
     trust: Trust,
-    watch: ReplyWatch,
+    /// Looks for repetition, where the reply can still be cut.
+    watch: Option<ReplyWatch>,
     /// The calls of tools, where somebody wants to know them.
     pub calls: Option<Box<CallCollector>>,
 }
@@ -49,6 +50,11 @@ pub enum Refusal {
 }
 
 impl ReplyFacts {
+    /// Of a reply that is watched for repetition while it comes.
+    pub(super) fn watched() -> Self {
+        Self { watch: Some(ReplyWatch::default()), ..Self::default() }
+    }
+
     pub(super) fn named(&mut self, model: Option<&Value>) {
         if let Some(model) = model.and_then(Value::as_str).filter(|model| !model.is_empty()) {
             self.model = Some(model.to_owned());
@@ -71,7 +77,9 @@ impl ReplyFacts {
 
     pub(super) fn say(&mut self, text: &str) {
         self.said_bytes += text.len() as u64;
-        self.watch.say(text);
+        if let Some(watch) = &mut self.watch {
+            watch.say(text);
+        }
     }
 
     pub(super) const fn argue(&mut self, bytes: usize) {
@@ -105,7 +113,7 @@ impl ReplyFacts {
 
     /// Whether the text repeats itself and would not end.
     #[must_use]
-    pub const fn chants(&self) -> bool {
-        self.watch.is_chant()
+    pub fn chants(&self) -> bool {
+        self.watch.as_ref().is_some_and(ReplyWatch::is_chant)
     }
 }

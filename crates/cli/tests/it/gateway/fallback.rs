@@ -36,7 +36,7 @@ fn notes(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn gate_8_gateway_an_overloaded_provider_gives_way_to_the_next_and_rests() {
+fn gate_8_gateway_an_overloaded_provider_gives_way_to_the_next_and_is_left_alone() {
     let busy = Provider::new(|_, socket| {
         let reply = "HTTP/1.1 529 Overloaded\r\nretry-after: 40\r\ncontent-length: 2\r\n\r\n{}";
         drop(std::io::Write::write_all(socket, reply.as_bytes()));
@@ -50,7 +50,7 @@ fn gate_8_gateway_an_overloaded_provider_gives_way_to_the_next_and_rests() {
     assert_eq!((busy.requests(), other.requests()), (1, 2), "it asked to be left alone for 40 s");
     let notes = notes(&gateway);
     assert!(notes[0].contains("FALLBACK") && notes[0].contains("for 40 s"), "{notes:?}");
-    assert!(notes[1].contains("`main` rests") && notes[1].contains("`spare` is asked"), "{notes:?}");
+    assert!(notes[1].contains("`main` is left alone") && notes[1].contains("`spare` is asked"), "{notes:?}");
     assert!(gateway.stderr().contains("gives way"), "{}", gateway.stderr());
 }
 

@@ -1,7 +1,7 @@
 //! Providers and clients that do what they should not: none leaks a key, hangs, crashes or escapes accounting.
 
 use super::support::{
-    Gateway, PROVIDER_KEY, Provider, Reply, TOKEN, begin_stream, chunk, config, everything, message, say,
+    Gateway, PROVIDER_KEY, Provider, Reply, TOKEN, begin_stream, chunk, config, everything, message, say, until,
 };
 use std::io::Write;
 use std::net::Shutdown;
@@ -83,7 +83,8 @@ fn gate_8_gateway_a_provider_that_half_closes_or_breaks_off_is_charged_and_the_c
             let _gone = socket.shutdown(Shutdown::Write);
         });
         let reply = gateway.post("/anthropic/v1/messages", ASK);
-        assert!(!reply.is_whole, "{reply:?}");
+        // A stream has begun and ends without its end; of a reply in one piece nothing had gone on yet.
+        assert!(if cut { !reply.is_whole } else { reply.status == 502 }, "{reply:?}");
         let call = last_call(&gateway);
         assert_eq!(call["end"], "broken", "{call}");
         assert!(gateway.spent() > 0);
@@ -216,4 +217,65 @@ fn gate_8_gateway_bytes_that_are_no_text_and_a_million_tiny_events_are_counted()
     let reply = gateway.post("/anthropic/v1/messages", ASK);
     assert!(reply.is_whole && reply.body.len() > 3_000_000);
     assert_eq!(gateway.spent(), 240 + 135);
+}
+
+#[test]
+fn gate_8_gateway_the_bytes_of_all_requests_together_have_a_bound_and_are_free_again() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(10, 10).as_bytes()));
+    let gateway = Gateway::start(&format!("buffered_mib = 1\n{}", config(&provider, "")));
+    let long = |bytes: usize| {
+        let content = "x".repeat(bytes);
+        format!(
+            r#"{{"model":"claude-sonnet-4-5","max_tokens":10,"messages":[{{"role":"user","content":"{content}"}}]}}"#
+        )
+    };
+    assert_eq!(gateway.post("/anthropic/v1/messages", &long(700_000)).status, 200);
+    assert!(gateway.verb(&["pause"]).status.success());
+    // A request that waits holds its bytes.
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| gateway.post("/anthropic/v1/messages", &long(700_000)));
+        let mut refused = None;
+        until("the second finds no room", || {
+            let reply = gateway.post("/anthropic/v1/messages", &long(700_001).replace("\"model\"", "\"model \""));
+            refused = Some(reply);
+            refused.as_ref().is_some_and(|reply| reply.status == 503)
+        });
+        let refused = refused.unwrap();
+        assert!(refused.body.contains("overloaded_error") && refused.body.contains("buffered_mib"), "{refused:?}");
+        assert!(gateway.verb(&["resume"]).status.success());
+        assert_eq!(waits.join().unwrap().status, 200);
+    });
+    assert_eq!(gateway.post("/anthropic/v1/messages", &long(700_000)).status, 200, "its bytes are free again");
+    assert_eq!(provider.requests(), 3);
+}
+
+#[test]
+fn gate_8_gateway_a_stop_inside_an_event_leaves_the_client_with_whole_events_and_the_error() {
+    let (_provider, gateway) = with(|socket| {
+        begin_stream(socket);
+        chunk(
+            socket,
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n",
+        );
+        chunk(
+            socket,
+            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"half a sen",
+        );
+        std::thread::sleep(std::time::Duration::from_secs(30));
+    });
+    std::thread::scope(|scope| {
+        let reading = scope
+            .spawn(|| gateway.post("/anthropic/v1/messages", &ASK.replace("{\"model\"", "{\"stream\":true,\"model\"")));
+        until("the stream runs", || gateway.send("GET", "/metrics", "", "").body.contains("open_streams 1"));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(gateway.verb(&["stop"]).status.success());
+        let reply = reading.join().unwrap();
+        let events: Vec<&str> = reply.body.split("\n\n").filter(|event| !event.is_empty()).collect();
+        assert_eq!(events.len(), 2, "{reply:?}");
+        assert!(
+            events[0].starts_with("event: message_start") && events[1].starts_with("event: error\ndata: {"),
+            "{reply:?}"
+        );
+        assert!(!reply.body.contains("half a sen"), "{reply:?}");
+    });
 }

@@ -84,7 +84,8 @@ fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
             let mut reader = BufReader::new(client.try_clone().unwrap());
             let Some(head) = read_head(&mut reader) else { continue };
             let target = head.split_whitespace().nth(1).unwrap().to_owned();
-            kept.lock().unwrap().push(target.clone());
+            let own = head.lines().find(|line| line.starts_with("proxy-authorization"));
+            kept.lock().unwrap().push(own.map_or_else(|| target.clone(), |own| format!("{target} {own}")));
             let server = TcpStream::connect(target).unwrap();
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").unwrap();
             for (mut from, mut to) in
@@ -133,6 +134,12 @@ fn gate_8_gateway_a_proxy_is_used_where_the_environment_names_one_and_not_where_
         assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200, "{except}");
         assert_eq!(asked.lock().unwrap().len(), 1, "{except}");
     }
+    asked.lock().unwrap().clear();
+    let with_user = format!("http://user:p%40ss@{address}/");
+    let gateway = start(&[("HTTPS_PROXY", &with_user)]);
+    assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200, "{}", gateway.stderr());
+    let expected = format!("localhost:{} proxy-authorization: Basic dXNlcjpwQHNz", provider.port);
+    assert_eq!(*asked.lock().unwrap(), [expected], "the name and the password of the address are for the proxy");
     let refuses = Provider::new(|_, socket| say(socket, "407 Proxy Authentication Required", "text/plain", b""));
     let gateway = start(&[("https_proxy", &format!("http://{}", refuses.address))]);
     let refused = gateway.post("/anthropic/v1/messages", ASK);

@@ -31,6 +31,17 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 #[test]
+fn gate_8_a_persons_own_prices_hold_for_what_a_transcript_tells() {
+    for (prices, expected) in [("", 50_000), ("  prices: \"claude-opus-4-5=1/2\"\n", 7_000)] {
+        let fixture = fixture("claude");
+        fs::write(fixture.geometry("MANIFEST.yaml"), format!("money:\n  budget_micro_usd: 1000000\n{prices}")).unwrap();
+        fixture.said(&answer_of("m1", 5_000, 1_000));
+        assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
+        assert_eq!(spent(&fixture), expected, "{prices}");
+    }
+}
+
+#[test]
 fn gate_8_the_budget_is_told_at_80_per_cent_and_reached_is_a_hold_that_ends_the_turn() {
     let fixture = fixture("claude");
     fs::write(fixture.geometry("MANIFEST.yaml"), "money:\n  budget_micro_usd: 100000\n").unwrap();

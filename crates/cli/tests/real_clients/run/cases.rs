@@ -140,6 +140,29 @@ pub(crate) fn pause_and_resume(kind: Kind) {
     }
 }
 
+/// How long a pause is whose end a client has to live to see.
+const LONG_PAUSE: Duration = Duration::from_secs(90);
+
+/// A pause of the workspace from outside while the client waits for its model: no request reaches it, and the work goes on.
+pub(crate) fn long_pause(kind: Kind) {
+    for (client, user) in some_users(kind).into_iter().take(1) {
+        let turns: Vec<Turn> = (0..6).map(|n| shell(format!("sleep 0.3; echo {n} >> steps"))).collect();
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(2);
+        fs::write(fixture.place.path().join(".geometry/PAUSE"), "").expect("the order");
+        std::thread::sleep(Duration::from_secs(2));
+        let asked = fixture.model.asked().len();
+        std::thread::sleep(LONG_PAUSE);
+        assert_eq!(fixture.model.asked().len(), asked, "{user:?}: nothing is asked while the run is paused");
+        assert!(fixture.verb(&["resume"]).status().expect("the verb").success());
+        let ran = finish(child);
+        let steps = fs::read_to_string(fixture.place.path().join("steps")).expect("the steps");
+        assert_eq!(steps, "0\n1\n2\n3\n4\n5\n", "each step was made once: {}", ran.stderr);
+        assert!(fixture.model.asked().len() >= 7, "{}", ran.stderr);
+    }
+}
+
 /// The guard's files and the hook settings are out of the agent's reach, and an attempt is logged.
 pub(crate) fn out_of_reach(kind: Kind) {
     for (client, user) in users(kind) {

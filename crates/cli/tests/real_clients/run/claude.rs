@@ -90,3 +90,9 @@ fn gate_8_the_real_claudes_sub_agents_are_booked_as_the_model_charges_them() {
         Turn::Call("Agent".to_owned(), input.to_string())
     });
 }
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn ctrl_1_the_real_claude_lives_through_a_long_pause() {
+    cases::long_pause(Kind::Claude);
+}

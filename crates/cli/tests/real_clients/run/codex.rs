@@ -86,3 +86,9 @@ fn const_5_the_real_codex_runs_nothing_when_the_disk_is_full() {
 fn ctrl_3_the_real_codex_gets_no_terminal_to_type_into_unseen() {
     cases::no_terminals();
 }
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn ctrl_1_the_real_codex_lives_through_a_long_pause() {
+    cases::long_pause(Kind::Codex);
+}

@@ -90,3 +90,9 @@ fn gate_8_the_real_geminis_sub_agents_are_booked_as_the_model_charges_them() {
         Turn::Call("invoke_agent".to_owned(), input.to_string())
     });
 }
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn ctrl_1_the_real_gemini_lives_through_a_long_pause() {
+    cases::long_pause(Kind::Gemini);
+}

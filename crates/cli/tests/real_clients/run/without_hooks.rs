@@ -32,3 +32,9 @@ fn loop_1_the_real_qwen_is_ended_in_a_loop() {
 fn gate_8_the_real_aider_is_booked_as_the_model_charges_it() {
     cases::booked_without_tools(Kind::Aider);
 }
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn ctrl_1_the_real_opencode_lives_through_a_long_pause() {
+    cases::long_pause(Kind::Opencode);
+}
