@@ -58,8 +58,12 @@ impl Watch {
             if let Some(path) = self.paths.get(&event.wd()) {
                 self.moved.insert(path.clone());
             }
-            if event.events().contains(ReadFlags::IGNORED) {
-                self.paths.remove(&event.wd());
+            if event.events().contains(ReadFlags::IGNORED)
+                && let Some(path) = self.paths.remove(&event.wd())
+                && self.watched.get(&path).is_some_and(|(number, _)| *number == event.wd())
+            {
+                // The folder is gone; one that comes to its place may even have its number as a file.
+                self.watched.remove(&path);
             }
         }
     }

@@ -39,7 +39,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
+        // Snapshots are copies of the workspace's own files, in which the agent wrote the real values.
+        let is_snapshot = path.ends_with("packs") || path.ends_with("large");
+        if kind.is_dir() && !is_snapshot {
             files.extend(files_below(&path));
         } else if kind.is_file() {
             files.push(path);

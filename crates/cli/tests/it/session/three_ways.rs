@@ -87,6 +87,15 @@ const VERBS: &[Verb] = &[
         (&["approvals", "approve", "K7Q2-9F"], &[2, 11]),
         (&["approvals", "deny"], &[2]),
     ),
+    Verb("undo", (&["undo", "--list"], &[0]), (&["undo", "--yes"], &[2]), (&["undo", "x"], &[2])),
+    Verb("redo", (&["redo", "--help"], &[0]), (&["redo", "--yes"], &[2]), (&["redo", "--nonsense"], &[2])),
+    Verb("diff", (&["diff", "--help"], &[0]), (&["diff", "1..2"], &[2]), (&["diff", "x"], &[2])),
+    Verb(
+        "set",
+        (&["set", "limits.max_steps=50"], &[0]),
+        (&["set", "gate.max_tokens_per_minute=9"], &[2]),
+        (&["set", "limits.max_steps=much"], &[2]),
+    ),
     Verb("allow", (&["allow", "--help"], &[0]), (&["allow", "K7Q2-9F"], &[2, 5, 11]), (&["allow"], &[2])),
     Verb(
         "arm",
