@@ -72,7 +72,16 @@ fn held_session(session: &SessionSummary, hold: HoldReason, what: String) -> Wai
             let command = format!("tripwire approvals approve {name} --raise 5usd --workspace {root}");
             (WaitingKind::Budget, name, "GATE-8", command)
         }
-        _ => {
+        HoldReason::Loop
+        | HoldReason::NoProgress
+        | HoldReason::IterationCap
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged
+        | HoldReason::Paused
+        | HoldReason::UnreadBlocker
+        | HoldReason::UnreadCheckpoint => {
             let command = format!("{} --session {id} --workspace {root}", tripwire_session::ended::cleared_by(hold));
             (WaitingKind::Session, id.to_string(), "", command)
         }
