@@ -1,5 +1,4 @@
 //! The store of snapshots as its callers use it: random histories, people's edits, kills, full disks, repositories.
-#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
 
 // The attribute tells clippy that helpers of tests may unwrap, too.
 #[cfg(test)]
