@@ -85,7 +85,7 @@ fn runs_only_to_read(program: &str, words: &[Word]) -> bool {
         path if path.contains('/') => false,
         "find" | "gfind" => reads(program, &words) && !has(SEARCH_ACTS),
         // Their scripts can write and run; only the plainest are known.
-        "sed" | "gsed" => reads(program, &words) && words.iter().all(|word| is_plain_sed(word)),
+        "sed" | "gsed" => reads(program, &words) && is_plain_sed(&words),
         "awk" | "gawk" | "mawk" => false,
         // Hooks of the repository may run, and may rewrite files.
         "git" => reads(program, &words) && !words.iter().any(|word| word == "add" || word == "commit"),
@@ -93,15 +93,11 @@ fn runs_only_to_read(program: &str, words: &[Word]) -> bool {
     }
 }
 
-/// An option, a file, or a script that only prints lines by their numbers.
-fn is_plain_sed(word: &str) -> bool {
-    let prints = word.chars().all(|letter| letter.is_ascii_digit() || ",$p;~ ".contains(letter));
-    prints
-        || word == "-n"
-        || (!word.starts_with('-')
-            && !word.contains([';', '{', ' '])
-            && word.contains(['.', '/'])
-            && !word.starts_with(['/', 's', 'w', 'y', 'e']))
+/// Whether the words of `sed` are `-n`, a script that only prints lines by their numbers, and files.
+fn is_plain_sed(words: &[String]) -> bool {
+    let (options, others): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('-'));
+    let prints = |script: &&String| script.chars().all(|letter| letter.is_ascii_digit() || ",$p;~ ".contains(letter));
+    options.iter().all(|option| *option == "-n") && others.first().is_some_and(|script| prints(script))
 }
 
 /// Whether a command only reads. In doubt it does not: that matters only if it names something protected as well.

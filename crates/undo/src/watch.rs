@@ -1,6 +1,7 @@
 //! Which folders moved since the last look, told by the system: a process that stays need not look at the others.
 //!
-//! Writes through a mapping are not told, so every so often everything is looked at; and whenever the system lost count.
+//! Writes through a mapping, or by a second name outside of the folder, are not told, so every so often everything is looked
+//! at; and whenever the system lost count, or names came and went.
 
 use crate::index::Index;
 use rustix::fd::OwnedFd;
@@ -46,19 +47,33 @@ impl Watch {
         Some(Still { watched: &self.watched, moved: &self.moved })
     }
 
-    /// Takes in what the system told; false if it lost count.
+    /// Takes in what the system told; false if that is not all that may have happened.
     fn drain(&mut self) -> bool {
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
+        let (mut made, mut is_told) = (HashSet::new(), true);
         loop {
-            let Ok(event) = reader.next() else { return true };
-            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+            let Ok(event) = reader.next() else { return is_told };
+            let events = event.events();
+            if events.contains(ReadFlags::QUEUE_OVERFLOW) {
                 return false;
+            }
+            // A name that came and went may have been a second one of a file elsewhere, by which it was written to; and in a new
+            // folder nothing was told yet.
+            let name = (event.wd(), event.file_name().map(|name| name.to_bytes().to_vec()));
+            if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO)
+                && made.contains(&name)
+            {
+                is_told = false;
+            }
+            if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+                is_told = is_told && !events.contains(ReadFlags::ISDIR);
+                made.insert(name);
             }
             if let Some(path) = self.paths.get(&event.wd()) {
                 self.moved.insert(path.clone());
             }
-            if event.events().contains(ReadFlags::IGNORED)
+            if events.contains(ReadFlags::IGNORED)
                 && let Some(path) = self.paths.remove(&event.wd())
                 && self.watched.get(&path).is_some_and(|(number, _)| *number == event.wd())
             {

@@ -105,6 +105,18 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         quiet: "`npm publish --dry-run`, `npm pack`, `docker push localhost:5000/app`.",
     },
     RuleEntry {
+        id: "UNDO-1",
+        title: "Every step can be taken back",
+        what: "A snapshot of the workspace is taken before and after each call that may change files, and kept outside of the \
+               workspace. `tripwire undo` brings the files back as they were before a step; what a person changed since stays. \
+               Folders of `undo.exclude` and files above `undo.file_mib_max` are not kept, and are named.",
+        threshold: "One call that may write. Snapshots go after `undo.keep_days` or above `undo.store_mib_max`.",
+        settings: &["undo.snapshots", "undo.exclude", "undo.file_mib_max", "undo.store_mib_max", "undo.keep_days"],
+        source: "SPEC §12; the users' third need.",
+        fires: "`python clean.py`, which deletes a folder of untracked work.",
+        quiet: "`ls -la`, `git status`, a tool that reads or searches.",
+    },
+    RuleEntry {
         id: "SECRET-1",
         title: "No secret in the record",
         what: "Keys, tokens and passwords become placeholders such as `‹secret:github:1f3a0b2c›` before anything is hashed or \
