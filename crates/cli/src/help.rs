@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 /// The groups of verbs; a verb in none of them is not shown.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
-    ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "undo", "redo", "set", "arm", "disarm"]),
-    ("Look", &["status", "ls", "web", "report", "cost", "log", "diff", "why", "verify", "export", "replay"]),
+    ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "set", "arm", "disarm"]),
+    ("Undo", &["undo", "redo", "diff"]),
+    ("Look", &["status", "ls", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),
     ("Tune", &["tune", "explain", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];
