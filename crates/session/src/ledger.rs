@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tripwire_core::ledger::{CALL_DURATION, LedgerRecord};
 use tripwire_core::record::canonical;
 use tripwire_journal::storage::kept::KeptDisk;
-use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -45,16 +45,18 @@ impl LedgerBook {
         Ok(Self { journal: Journal::open(disk.clone(), paths, Options::default())?, disk })
     }
 
-    /// Opens the ledger of a workspace that has one; looking makes nothing.
+    /// Opens the ledger of a workspace that has one, to read it. Looking makes nothing and takes nobody's lock: a gateway keeps it
+    /// while it works.
     ///
     /// # Errors
     /// When it is damaged.
     pub fn look(layout: &Layout) -> Result<Option<Self>, DriverError> {
         let paths = SessionPaths::of_ledger(layout.folder());
         let disk = KeptDisk::default();
-        match Journal::open_existing(disk.clone(), paths, Options::default()) {
-            Ok(journal) => Ok(Some(Self { journal, disk })),
-            Err(tripwire_journal::JournalError::NoSession(_)) => Ok(None),
+        match Journal::look(disk.clone(), paths) {
+            Ok((_, Some(damage))) => Err(JournalError::Damaged(damage).into()),
+            Ok((journal, None)) => Ok(Some(Self { journal, disk })),
+            Err(JournalError::NoSession(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -93,6 +93,7 @@ mod tests {
         ("LOG", 4),
         ("REPLAY", 1),
         ("SECRET", 2),
+        ("UNDO", 1),
     ];
 
     #[test]
