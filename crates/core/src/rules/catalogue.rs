@@ -69,7 +69,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// How many names of each family the specification has.
-    const NAMES: [(&str, u32); 23] = [
+    const NAMES: [(&str, u32); 24] = [
         ("CONST", 6),
         ("CHAIN", 6),
         ("ACT", 3),
