@@ -24,6 +24,10 @@ test:
 test-long:
     TRIPWIRE_TESTS=long cargo test --workspace
 
+# 2,000 random histories of a folder, each taken back step by step and forth again
+test-undo:
+    TRIPWIRE_TEST_RUNS=2000 cargo test --workspace --test it undo_3_random
+
 # What needs the real clients, which `.ci/run` installs; says loudly which of them it did not find
 test-clients:
     cargo test --workspace --test real_clients -- --ignored --nocapture
