@@ -97,7 +97,7 @@ fn runs_only_to_read(program: &str, words: &[Word]) -> bool {
 fn is_plain_sed(words: &[String]) -> bool {
     let (options, others): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('-'));
     let prints = |script: &&String| script.chars().all(|letter| letter.is_ascii_digit() || ",$p;~ ".contains(letter));
-    options.iter().all(|option| *option == "-n") && others.first().is_some_and(|script| prints(script))
+    options.iter().all(|option| *option == "-n") && others.first().is_some_and(prints)
 }
 
 /// Whether a command only reads. In doubt it does not: that matters only if it names something protected as well.
