@@ -3,27 +3,18 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
-use tripwire_authority::identity::Configuration;
 use tripwire_authority::{Need, Who};
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::label::Label;
-use tripwire_core::policy::Policy;
-use tripwire_session::driver::{AskError, Driver, views};
+use tripwire_session::driver::{AskError, Driver};
+use tripwire_session::newest::newest_or_new;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
 /// The newest session of a workspace, or a new one for this role.
 pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Driver, Problem> {
-    let layout = workspace.layout();
-    let signing = crate::workspace::signing(workspace);
-    let driver = match views::newest(layout)? {
-        Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
-        None => {
-            let change = |policy: &mut Policy| policy.set_role(role);
-            Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), change)?
-        }
-    };
+    let driver = newest_or_new(workspace.layout(), crate::workspace::signing(workspace), role)?;
     Ok(driver.acting_as(role.map(str::to_owned)))
 }
 

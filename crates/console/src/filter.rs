@@ -7,6 +7,7 @@ use crate::history::Pair;
 use crate::moment;
 use std::borrow::Cow;
 use std::process::{Command, Stdio};
+use tripwire_core::chain::event::Action;
 use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::What;
@@ -310,44 +311,15 @@ fn is_of_type(pair: &Pair, wanted: &str) -> bool {
 fn holds_text(pair: &Pair, wanted: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(wanted);
     has(&words::in_short(&pair.input.what))
-        || words_of(&pair.input.what).is_some_and(has)
+        || pair.input.what.action().map(Action::named).is_some_and(has)
         || pair.decision.as_ref().is_some_and(|decided| {
             let parts = &decided.parts;
             (!parts.safety.allowed && has(&parts.safety.reason)) || parts.findings.iter().any(|one| has(&one.reason))
         })
 }
 
-/// The call as it was made, where it is known.
-#[must_use]
-pub fn words_of(what: &What) -> Option<&str> {
-    action_of(what).map(tripwire_core::chain::event::Action::named)
-}
-
-/// The action that an input is about.
-#[must_use]
-pub fn action_of(what: &What) -> Option<&tripwire_core::chain::event::Action> {
-    match what {
-        What::Event(event) => event.action.as_ref(),
-        What::Request(request) => Some(&request.action),
-        What::Result(_)
-        | What::Tick
-        | What::Human(_)
-        | What::Advisor(_)
-        | What::Review(_)
-        | What::IterationStarted
-        | What::WorkspaceMeasured(_)
-        | What::ReportStands(_)
-        | What::Claim(_)
-        | What::Compacted(_)
-        | What::Fault(_)
-        | What::PolicyDrift(_)
-        | What::EngineSwitched(_)
-        | What::ModelSpend(_) => None,
-    }
-}
-
 fn tool_of(what: &What) -> Option<&str> {
-    action_of(what).map(|action| action.tool.as_str())
+    what.action().map(|action| action.tool.as_str())
 }
 
 /// The sub-agent that acted; nothing for the main one.

@@ -1,7 +1,7 @@
 //! The console: one read model over the journals of all workspaces, used by the command line, the local page and the report.
 //!
 //! The journals are the only truth. What is computed from them ([`analysis`]) is a cache in memory that may be thrown away at
-//! any time; nothing here appends to a journal except through the driver, and only to give a person's order ([`control`]).
+//! any time; nothing here appends to a journal except through the driver, and only for an act of a person: an order ([`control`]) or an answer to what waits.
 
 pub mod analysis;
 pub mod approvals;

@@ -3,7 +3,7 @@
 use crate::filter::{self, Verdict};
 use crate::history::Pair;
 use serde_json::{Value, json};
-use tripwire_core::chain::event::AgentEvent;
+use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::input::What;
 use tripwire_session::driver::words;
 
@@ -14,7 +14,7 @@ const TEXT_CHARS: usize = 300;
 #[must_use]
 pub fn row(pair: &Pair) -> Value {
     let what = &pair.input.what;
-    let action = filter::action_of(what);
+    let action = what.action();
     let mut row = json!({
         "i": pair.number, "record": pair.record, "wall": pair.wall.epoch_ms(), "at": pair.input.at,
         "kind": filter::kind_of_input(&pair.input_text), "text": cut(&in_short(what)),
@@ -50,7 +50,7 @@ fn of_event(event: &AgentEvent, row: &mut Value) {
 
 /// What happened: the call as it was made, where it is known.
 fn in_short(what: &What) -> String {
-    match filter::words_of(what) {
+    match what.action().map(Action::named) {
         Some(words) if !words.is_empty() => words.to_owned(),
         Some(_) | None => words::in_short(what),
     }

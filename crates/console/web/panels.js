@@ -90,7 +90,7 @@ function answers(one) {
 export class ApprovalsView {
   constructor() {
     this.box = h("div", { class: "cards-list" });
-    this.element = h("div", { class: "view narrow" }, h("h1", {}, "Approvals"), h("p", { class: "muted" }, "What waits for your word. The first answer counts, and an approval is void if the command, its script or its target changes meanwhile. With hooks alone an agent of the same account could read this page: answers here are then not proof against it; under tripwire run they are."), this.box);
+    this.element = h("div", { class: "view narrow" }, h("h1", {}, "Approvals"), h("p", { class: "muted" }, "What waits for your word. The first answer counts, and an approval is void if the command, its script or its target changes meanwhile. An agent of the same account could read this page's memory: with hooks alone, answers are not proof against it."), this.box);
     this.keys = [["s", "sessions"], ["p", "policy"], ["t", "theme"], ["?", "help"]];
     this.cards = new Map();
   }

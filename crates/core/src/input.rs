@@ -65,6 +65,31 @@ pub enum What {
     ModelSpend(ModelSpend),
 }
 
+impl What {
+    /// The call that it asks for or tells of.
+    #[must_use]
+    pub const fn action(&self) -> Option<&Action> {
+        match self {
+            Self::Event(event) => event.action.as_ref(),
+            Self::Request(request) => Some(&request.action),
+            Self::Result(_)
+            | Self::Tick
+            | Self::Human(_)
+            | Self::Advisor(_)
+            | Self::Review(_)
+            | Self::IterationStarted
+            | Self::WorkspaceMeasured(_)
+            | Self::ReportStands(_)
+            | Self::Claim(_)
+            | Self::Compacted(_)
+            | Self::Fault(_)
+            | Self::PolicyDrift(_)
+            | Self::EngineSwitched(_)
+            | Self::ModelSpend(_) => None,
+        }
+    }
+}
+
 /// What an agent asks to do, with the facts about its authority.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -10,6 +10,7 @@ pub use error::ApprovalError;
 
 use crate::driver::{Driver, DriverError, Signing, StepOutcome, views};
 use crate::ended;
+use crate::newest::newest_or_new;
 use crate::review::{Gate, ListedProposal, State};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::gate::floor::{ApprovalVerdict, HeldCommand, PersonsAnswer};
@@ -220,16 +221,14 @@ impl<'a> ApprovalQueue<'a> {
             let first = format!("{}{by}", proposal.state.name());
             return Err(ApprovalError::AnsweredBefore { id: id.to_owned(), first });
         }
-        let layout = self.workspace.layout();
-        let session = views::newest(layout)?.ok_or(ApprovalError::NoSession)?;
-        let mut driver = self.driver(&session).ok_or(ApprovalError::NoSession)?;
+        let mut driver = newest_or_new(self.workspace.layout(), self.signing.clone(), None)?;
         let text = match answer.says {
             ApprovalVerdict::Allowed => "APPROVED",
             ApprovalVerdict::Denied => "REJECTED",
         };
         let (decided, _) = self.gate.decide(&mut driver, Some(proposal.digest), (text, &answer.who), clock::now)?;
         let approval = of_proposal(&ListedProposal { proposal: decided, is_staged: true });
-        Ok(Answered { approval, session, taken: None })
+        Ok(Answered { approval, session: driver.session().clone(), taken: None })
     }
 
     /// Proposed changes that wait for their review.

@@ -11,6 +11,7 @@ pub mod foreign;
 pub mod formats;
 pub mod ledger;
 pub mod memory;
+pub mod newest;
 pub mod notify;
 pub mod redaction;
 pub mod replay;

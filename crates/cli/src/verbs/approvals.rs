@@ -158,7 +158,7 @@ fn every_workspace() -> Vec<Workspace> {
 fn in_words(approval: &Approval) -> Vec<String> {
     let Approval { id, kind, session, since, what, rule } = approval;
     let now = clock::now().epoch_ms();
-    let since = since.map(|since| format!(", since {}", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
+    let since = since.map(|since| format!(", asked {} ago", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
     let session = session.as_ref().map(|session| format!(", {session}")).unwrap_or_default();
     let raise = if *kind == ApprovalKind::Budget { " --raise 5usd" } else { "" };
     vec![

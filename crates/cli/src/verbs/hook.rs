@@ -200,7 +200,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
 fn answer_wait(driver: &Driver) -> Duration {
     let is_open = crate::workspace::state_home().is_some_and(|state| OpenConsole::is_any(&state));
     let seen = if is_open { Audience::Person } else { Audience::Nobody };
-    Duration::from_millis(driver.policy().approvals.wait.before(seen).get())
+    Duration::from_millis(driver.policy().approvals.wait.seen_by(seen).get())
 }
 
 /// Waits while a person keeps the session paused, with nothing locked. Nothing to say means: it is over, ask again.

@@ -20,8 +20,9 @@ use tripwire_workspace::session::SessionId;
 
 /// Show all sessions of this machine on a local page: live, with curves, decisions and a stop button.
 ///
-/// It prints a link for this start only. What stands behind its `#` lets act; do not pass it on. The page reads journals and
-/// writes nothing; stop and pause do what `tripwire stop` and `pause` do, with the same receipts. With hooks alone an agent of
+/// It prints a link for this start only. What stands behind its `#` lets act; do not pass it on. The page reads journals
+/// without a lock; stop and pause do what `tripwire stop` and `pause` do, with the same receipts, and answers what `tripwire
+/// approvals` does. While it is open, held calls wait for an answer. With hooks alone an agent of
 /// the same account could read this process's memory or terminal: the page then is for looking, not a wall.
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {

@@ -3,7 +3,8 @@
 use crate::agent::fixture::{AgentFixture, finish as finish_agent, shell as agent_shell};
 use crate::hooks::fixture::{HookFixture, fixture, shell};
 use crate::run::fixture::{RunFixture, finish, wait_until};
-use serde_json::Value;
+use crate::session::fixture::{Place, skip};
+use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::process::{Child, Command, Output};
@@ -206,5 +207,54 @@ fn floor_1_a_call_of_the_own_loop_waits_and_is_run_or_refused_as_the_person_says
         let told = fixture.transcript_text().contains("denied by a person");
         assert_eq!(told, !is_gone, "{}", fixture.transcript_text());
         assert_eq!(fixture.run(&["replay"]).code, 0);
+    }
+}
+
+#[test]
+fn gate_8_a_spent_budget_is_in_the_queue_and_is_raised_by_the_amount_that_is_named() {
+    let place = Place::new();
+    place.manifest("money:\n  budget_micro_usd: 1000\n");
+    let line = json!({"timestamp": 0, "tool": "Read", "args": {"path": "a"}, "output": "x", "costMicroUsd": 5_000});
+    place.step(&format!("{line}\n")).ended(6);
+    let id = format!("budget-{}", place.session());
+    let waiting = place.run(&["approvals", "--json"]).ended(5).json();
+    assert_eq!((waiting["id"].as_str(), waiting["kind"].as_str()), (Some(id.as_str()), Some("budget")));
+    assert_eq!(place.run(&["approvals", "--all", "--json"]).ended(5).json()["id"], waiting["id"]);
+    place.run(&["approvals", "approve", &id]).ended(2).complains("--raise 5usd");
+    place.run(&["approvals", "deny", &id]).ended(0).says("denied");
+    place.run(&["approvals"]).ended(5);
+    place
+        .run(&["approvals", "approve", &id, "--raise", "1usd", "--reason", "it is worth it"])
+        .ended(0)
+        .says("approved");
+    place.run(&["approvals"]).ended(0);
+    place.run(&["approvals", "approve", &id, "--raise", "1usd"]).ended(2).complains("nothing waits");
+    let log = place.run(&["log", "--json"]).ended(0).out;
+    assert!(log.contains("raiseBudget") && log.contains("it is worth it"), "{log}");
+}
+
+#[test]
+fn review_1_a_proposed_change_is_in_the_queue_and_its_answer_is_the_review() {
+    for (verb, is_applied) in [("approve", true), ("deny", false)] {
+        let place = Place::new();
+        place.manifest("review:\n  required: true\n");
+        fs::write(place.work().join("kept"), "old\n").unwrap();
+        let work = place.work().display().to_string();
+        let staged =
+            place.run(&["sandbox", "exec", "--stage", "--workspace", &work, "--", "sh", "-c", "echo new > kept"]);
+        if staged.code != 0 {
+            return skip(&format!("the sandbox does not run here, so nothing can be staged: {}", staged.err));
+        }
+        place.run(&["approvals"]).ended(0);
+        place.run(&["review", "propose"]).ended(0);
+        let waiting = place.run(&["approvals", "--json"]).ended(5).json();
+        assert_eq!(waiting["kind"], "review");
+        let id = waiting["id"].as_str().unwrap().to_owned();
+        place.run(&["approvals", verb, &id]).ended(0);
+        place.run(&["approvals"]).ended(0);
+        place.run(&["approvals", "approve", &id]).ended(11).complains("answered before");
+        place.run(&["review", "apply"]).ended(if is_applied { 0 } else { 11 });
+        let text = fs::read_to_string(place.work().join("kept")).unwrap();
+        assert_eq!(text, if is_applied { "new\n" } else { "old\n" });
     }
 }

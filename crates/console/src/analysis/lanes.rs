@@ -1,6 +1,6 @@
 //! What each agent of the tree did when: its model thought, its tool ran, it was held, it waited for a person.
 
-use crate::filter::{action_of, agent_of};
+use crate::filter::agent_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tripwire_core::chain::ChainView;
@@ -95,7 +95,7 @@ impl Lanes {
             }
             (true, Some(_)) | (false, None) => {}
         }
-        let Some(action) = action_of(&input.what) else { return };
+        let Some(action) = input.what.action() else { return };
         let agent = agent_of(&input.what).unwrap_or_default();
         let lane = self.lane(agent);
         let label = action.named();

@@ -1,7 +1,6 @@
 //! What a session did in all: calls, models, files, refusals, what people did, what was claimed.
 
 use super::lanes::Moment;
-use crate::filter::action_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tripwire_core::chain::event::{AgentEvent, Flag};
@@ -192,7 +191,7 @@ impl Totals {
         match &input.what {
             What::Request(_) if !safety.allowed => {
                 self.refused += 1;
-                let call = action_of(&input.what).map(|action| action.named().to_owned()).unwrap_or_default();
+                let call = input.what.action().map(|action| action.named().to_owned()).unwrap_or_default();
                 let (rule, reason) = (safety.rule.id(), safety.reason.to_string());
                 keep(&mut self.refusals, Refusal { i, at, call, rule, reason });
             }

@@ -30,7 +30,7 @@ impl AnswerWait {
 
     /// How long a call waits, by whether somebody can see that it does.
     #[must_use]
-    pub const fn before(self, audience: Audience) -> RunMillis {
+    pub const fn seen_by(self, audience: Audience) -> RunMillis {
         match (self, audience) {
             (Self::For(wait), _) => wait,
             (Self::Auto, Audience::Person) => Self::USUAL,
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn floor_1_without_a_setting_only_what_somebody_sees_waits() {
-        assert_eq!(AnswerWait::Auto.before(Audience::Person), AnswerWait::USUAL);
-        assert_eq!(AnswerWait::Auto.before(Audience::Nobody), RunMillis::ZERO);
+        assert_eq!(AnswerWait::Auto.seen_by(Audience::Person), AnswerWait::USUAL);
+        assert_eq!(AnswerWait::Auto.seen_by(Audience::Nobody), RunMillis::ZERO);
         let set = AnswerWait::For(RunMillis::new(5_000));
-        assert_eq!(set.before(Audience::Nobody), RunMillis::new(5_000));
+        assert_eq!(set.seen_by(Audience::Nobody), RunMillis::new(5_000));
     }
 }

@@ -108,7 +108,7 @@ impl Run {
             OnHold::Wait => Audience::Person,
             OnHold::Leave => Audience::Nobody,
         };
-        let ms = self.rules.answer_wait.before(seen);
+        let ms = self.rules.answer_wait.seen_by(seen);
         if held.denied.is_some() || ms == RunMillis::ZERO || self.turn.awaited.is_some() {
             return false;
         }

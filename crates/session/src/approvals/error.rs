@@ -36,9 +36,6 @@ pub enum ApprovalError {
         /// What was named.
         id: String,
     },
-    /// There is no session in which an answer could be journaled.
-    #[error("this workspace has no session in which the answer could be journaled")]
-    NoSession,
     /// The session could not be read or written.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -60,7 +57,6 @@ impl Explain for ApprovalError {
             }
             Self::AnsweredBefore { .. } => "see who answered with `tripwire log --rule CTRL-1`".into(),
             Self::NoAmount { id } => format!("name the amount: `tripwire approvals approve {id} --raise 5usd`").into(),
-            Self::NoSession => "begin one with `tripwire run` or `tripwire agent`".into(),
             Self::Driver(error) => error.hint(),
             Self::Review(error) => error.hint(),
         }
@@ -68,9 +64,7 @@ impl Explain for ApprovalError {
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::NothingWaits { .. } | Self::Ambiguous { .. } | Self::NoAmount { .. } | Self::NoSession => {
-                ExitClass::BadInput
-            }
+            Self::NothingWaits { .. } | Self::Ambiguous { .. } | Self::NoAmount { .. } => ExitClass::BadInput,
             Self::AnsweredBefore { .. } => ExitClass::Refused,
             Self::Driver(error) => error.exit_class(),
             Self::Review(error) => error.exit_class(),

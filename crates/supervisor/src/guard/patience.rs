@@ -97,7 +97,7 @@ impl Guard {
         let is_seen = self.presence == Presence::Terminal || self.is_console_open();
         let seen = if is_seen { Audience::Person } else { Audience::Nobody };
         let wait = self.with_engine(|driver| Ok(driver.policy().approvals.wait));
-        wait.map_or(Duration::ZERO, |wait| Duration::from_millis(wait.before(seen).get()))
+        wait.map_or(Duration::ZERO, |wait| Duration::from_millis(wait.seen_by(seen).get()))
     }
 
     /// Whether somebody has a console open.

@@ -5,7 +5,7 @@ use crate::history::Pairs;
 use std::collections::BTreeSet;
 use tripwire_core::chain::Chain;
 use tripwire_core::decision::{Decision, Level};
-use tripwire_core::input::{Input, What};
+use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
 use tripwire_core::rules::Rule;
 
@@ -64,24 +64,7 @@ pub(super) fn refusal(inputs: &[Input], policy: &Policy, asked: u64) -> Option<(
 /// The alarm of a decision: the strictest finding above a note, or a mere wait. What is refused because the session is held
 /// or over follows from an alarm and is none.
 fn alarm(input: &Input, decision: &Decision) -> Option<PastAlarm> {
-    let tool = match &input.what {
-        What::Event(event) => event.action.as_ref().map(|action| action.tool.to_string()),
-        What::Request(request) => Some(request.action.tool.to_string()),
-        What::Result(_)
-        | What::Tick
-        | What::Human(_)
-        | What::Advisor(_)
-        | What::Review(_)
-        | What::IterationStarted
-        | What::WorkspaceMeasured(_)
-        | What::ReportStands(_)
-        | What::Claim(_)
-        | What::Compacted(_)
-        | What::Fault(_)
-        | What::PolicyDrift(_)
-        | What::EngineSwitched(_)
-        | What::ModelSpend(_) => None,
-    };
+    let tool = input.what.action().map(|action| action.tool.to_string());
     let found = decision.findings.iter().filter(|finding| finding.level > Level::Note);
     let strictest = found.max_by_key(|finding| finding.level);
     let (rule, signature, reason) = match strictest {
