@@ -258,3 +258,33 @@ fn review_1_a_proposed_change_is_in_the_queue_and_its_answer_is_the_review() {
         assert_eq!(text, if is_applied { "new\n" } else { "old\n" });
     }
 }
+
+#[test]
+fn ctrl_3_a_client_under_run_cannot_approve_its_own_call() {
+    // It knows the code, sheds its environment and its session, and tries while its call is held.
+    let script = format!(
+        "begin\n\
+         (while [ ! -s code ]; do sleep 0.1; done\n\
+         setsid env -i HOME=$HOME PATH=$PATH {0} approvals approve $(cat code) > own.log 2>&1; echo $? > own.part\n\
+         mv own.part own.code) &\n\
+         tool 'rm -rf data' && touch went-on\nwait\nfinish",
+        crate::hooks::fixture::TRIPWIRE
+    );
+    let fixture = RunFixture::new(&script);
+    fs::create_dir_all(fixture.geometry("")).unwrap();
+    fs::write(fixture.geometry("MANIFEST.yaml"), "approvals:\n  wait: 60s\n").unwrap();
+    fs::create_dir(fixture.place().join("data")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(fixture.place().join("data").join(name), "work\n").unwrap();
+    }
+    let child = fixture.command(&[]).spawn().unwrap();
+    let code = code_of(|| fixture.verb(&["approvals", "--json"]));
+    fs::write(fixture.place().join("code"), &code).unwrap();
+    wait_until("its own answer", || fixture.place().join("own.code").exists());
+    let said = fs::read_to_string(fixture.place().join("own.log")).unwrap();
+    assert_ne!(fs::read_to_string(fixture.place().join("own.code")).unwrap().trim(), "0", "{said}");
+    assert_eq!(code_of(|| fixture.verb(&["approvals", "--json"])), code, "it still waits for a person");
+    assert_eq!(output(fixture.verb(&["approvals", "deny", &code])).0, Some(0));
+    let ran = finish(child);
+    assert!(fixture.place().join("data").exists() && !fixture.place().join("went-on").exists(), "{}", ran.stderr);
+}
