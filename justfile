@@ -55,6 +55,11 @@ mutants seed count:
 bench:
     cargo bench --profile dist --package tripwire-bench --bench step --bench sketch --bench canonical --bench decide
 
+# The page in a real browser: first paint with 1,000 sessions, a session of 1,000,000 records (needs chromium)
+bench-console:
+    cargo build --release
+    TRIPWIRE_BENCH_BINARY="$PWD/target/release/tripwire" cargo test --workspace --test it web::bars -- --ignored --nocapture --test-threads 1
+
 # The hook on the path of every tool call, against an empty process
 bench-hook: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \

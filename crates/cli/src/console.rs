@@ -1,6 +1,7 @@
 //! The console's view of this person and machine: what the environment says, handed to the crate that shows it.
 
 use crate::notify;
+use crate::snapshots;
 use crate::workspace;
 use std::path::PathBuf;
 use tripwire_console::Host;
@@ -20,6 +21,7 @@ pub(crate) fn host(named: Vec<PathBuf>) -> Host {
             workspace::redactor(workspace).map_err(|problem| format!("{problem}; {}", problem.hint()))
         },
         trust,
+        snapshots: |workspace| snapshots::store(workspace).ok(),
         notify: notify::notify,
     }
 }

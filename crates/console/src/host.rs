@@ -5,6 +5,7 @@ use tripwire_journal::SessionPaths;
 use tripwire_journal::verify::Trust;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, Signing, StepOutcome};
+use tripwire_undo::UndoStore;
 use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::{Places, Workspace};
 
@@ -25,6 +26,8 @@ pub struct Host {
     pub redactor: fn(&Workspace) -> Result<Redactor, String>,
     /// Whose signatures under a session's checkpoints count.
     pub trust: fn(&SessionPaths) -> Trust,
+    /// The snapshots of a workspace; none where there is no place for them.
+    pub snapshots: fn(&Workspace) -> Option<UndoStore>,
     /// Who hears what a decision has to tell a person.
     pub notify: fn(&Driver, &StepOutcome),
 }

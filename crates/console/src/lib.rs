@@ -19,6 +19,7 @@ pub mod receipts;
 pub mod report;
 pub mod rows;
 pub mod summary;
+pub mod undo_points;
 pub mod web;
 
 pub use host::Host;

@@ -52,3 +52,13 @@ export function empty(title, ...rest) {
 }
 
 export const code = (text) => h("code", {}, text);
+
+// A button that puts a text on the clipboard.
+export function copy(text) {
+  const button = h("button", { class: "small", type: "button" }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard?.writeText(text).catch(() => {});
+    button.textContent = "Copied";
+  });
+  return button;
+}

@@ -1,21 +1,12 @@
 // The decision beside a session, what waits for a person, the policy, and the receipts of orders.
 
 import { act, canAct, get } from "./api.js";
-import { h, chip, code, empty, replace } from "./dom.js";
+import { h, chip, code, copy, empty, replace } from "./dom.js";
 import { ago, count, money, ratio, stamp, tail, toneOfLevel } from "./format.js";
 import { replayed } from "./session.js";
 
 function pretty(value) {
   return JSON.stringify(value, null, 2);
-}
-
-function copy(text) {
-  const button = h("button", { class: "small", type: "button" }, "Copy");
-  button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(text).catch(() => {});
-    button.textContent = "Copied";
-  });
-  return button;
 }
 
 function part(name, ...children) {

@@ -1,7 +1,7 @@
 // One session: how it stands, its curves and lanes, what was noticed, and every record.
 
 import { get } from "./api.js";
-import { h, bar, chip, empty, replace } from "./dom.js";
+import { h, bar, chip, code, copy, empty, replace } from "./dom.js";
 import { ago, count, counted, money, ratio, span, stamp, tail, toneOfHealth, toneOfLevel, toneOfState, verdict } from "./format.js";
 import { curves, lanes } from "./charts.js";
 import { loopGraph } from "./graph.js";
@@ -38,6 +38,7 @@ export class SessionView {
     this.head = h("div");
     this.charts = h("div");
     this.side = h("div", { class: "side" });
+    this.undo = h("div");
     this.filter = h("input", { type: "search", class: "filter mono", id: "filter", placeholder: "agent:claude tool:Bash verdict:held after:02:00", "aria-label": "Filter records", autocomplete: "off", spellcheck: "false" });
     this.filter.addEventListener("input", () => {
       clearTimeout(this.typed);
@@ -66,7 +67,8 @@ export class SessionView {
     if (shape !== this.shape) {
       this.shape = shape;
       replace(this.charts, data.points.length ? [panel("Health, money, context", `${count(data.drops.length)} ${data.drops.length === 1 ? "loss" : "losses"} of health`, curves(data, (i) => this.link(i))), panel("Timeline", counted(data.lanes.length, "agent"), lanes(data, this.open))] : this.nothing(data));
-      replace(this.side, this.findings(data), this.graph(data), this.files(data), this.people(data));
+      replace(this.side, this.findings(data), this.undo, this.graph(data), this.files(data), this.people(data));
+      this.undoPoints().catch(() => {});
     }
     // The walk goes on in the background: look again until it is done.
     clearTimeout(this.later);
@@ -114,6 +116,15 @@ export class SessionView {
     const files = Object.entries(data.totals.files).sort((a, b) => b[1].i - a[1].i);
     if (!files.length) return null;
     return panel("Files changed", count(files.length), h("ul", { class: "plain" }, files.slice(0, 12).map(([path, file]) => h("li", {}, h("a", { href: this.link(file.i), title: path }, tail(path, 3)), file.test ? chip("test", "info") : null, h("span", { class: "muted" }, file.times > 1 ? `×${file.times}` : "")))));
+  }
+
+  // The steps that can be taken back: read apart from the session, and at most once a second.
+  async undoPoints() {
+    if (Date.now() - (this.undoAt || 0) < 1000) return;
+    this.undoAt = Date.now();
+    const { points } = await get("undo", this.where);
+    const entry = (point) => h("li", { class: "undo" }, h("a", { href: this.link(point.i), title: point.call }, point.call), h("span", { class: "muted", title: point.changed }, point.state), point.command ? h("span", { class: "row1" }, code(point.command), copy(point.command)) : null);
+    replace(this.undo, points.length ? panel("Undo points", counted(points.length, "step"), h("ul", { class: "plain" }, points.reverse().slice(0, 8).map(entry))) : null);
   }
 
   people(data) {

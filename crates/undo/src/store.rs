@@ -165,15 +165,6 @@ impl UndoStore {
         Ok(History::of(&log::read(&self.log())?))
     }
 
-    /// What one step changed, as far as it is told apart.
-    ///
-    /// # Errors
-    /// When the store is damaged.
-    pub fn changes_of(&self, step: &StepSummary) -> Result<Vec<Difference>, UndoError> {
-        let (Some(before), Some(after)) = (step.before, step.after) else { return Ok(Vec::new()) };
-        Ok(shown(&diff::between(&self.objects()?, &before, &after)?))
-    }
-
     /// What differs between the folder before a step and before another one; without the second, and the folder now.
     ///
     /// # Errors
@@ -330,7 +321,7 @@ impl UndoStore {
 }
 
 /// Differences as people see them, without git's own bookkeeping.
-fn shown(deltas: &[diff::Delta]) -> Vec<Difference> {
+pub(crate) fn shown(deltas: &[diff::Delta]) -> Vec<Difference> {
     let is_git = |path: &[u8]| path.split(|byte| *byte == b'/').any(|name| name == b".git");
     deltas.iter().filter(|delta| !is_git(&delta.path)).map(Difference::of).collect()
 }

@@ -51,9 +51,9 @@ impl Watch {
     fn drain(&mut self) -> bool {
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
-        let (mut made, mut is_told) = (HashSet::new(), true);
+        let (mut made, mut on_the_way, mut is_told) = (HashSet::new(), HashSet::new(), true);
         loop {
-            let Ok(event) = reader.next() else { return is_told };
+            let Ok(event) = reader.next() else { return is_told && on_the_way.is_empty() };
             let events = event.events();
             if events.contains(ReadFlags::QUEUE_OVERFLOW) {
                 return false;
@@ -61,10 +61,15 @@ impl Watch {
             // A name that came and went may have been a second one of a file elsewhere, by which it was written to; and in a new
             // folder nothing was told yet.
             let name = (event.wd(), event.file_name().map(|name| name.to_bytes().to_vec()));
-            if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO)
-                && made.contains(&name)
-            {
+            if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_TO) && made.contains(&name) {
                 is_told = false;
+            }
+            // A draft that was renamed to its place is still to be seen there.
+            if events.contains(ReadFlags::MOVED_FROM) && made.remove(&name) {
+                on_the_way.insert(event.cookie());
+            }
+            if events.contains(ReadFlags::MOVED_TO) {
+                on_the_way.remove(&event.cookie());
             }
             if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
                 is_told = is_told && !events.contains(ReadFlags::ISDIR);

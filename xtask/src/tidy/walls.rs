@@ -86,7 +86,7 @@ const WALLS: [Wall; 24] = [
     ),
     wall(
         "crates/console",
-        &["core", "fs", "gateway", "journal", "secrets", "session", "workspace"],
+        &["core", "fs", "gateway", "journal", "secrets", "session", "undo", "workspace"],
         Foreign::Asynchronous,
     ),
     wall("crates/egress", &["core", "fs"], Foreign::Network),

@@ -1,10 +1,12 @@
 //! `tripwire web`: its server as a stranger meets it, and its page in a real browser.
 
 mod answers;
+mod bars;
 mod browser;
 mod hostile;
 mod long;
 mod page;
 mod report;
 mod served;
+mod undo;
 mod verbs;

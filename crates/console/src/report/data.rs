@@ -1,6 +1,7 @@
 //! What the morning page says, as data.
 
 use crate::analysis::curve::CurvePoint;
+use crate::undo_points::ShownUndoPoint;
 use serde::{Deserialize, Serialize};
 
 /// The page.
@@ -62,6 +63,8 @@ pub struct SessionPage {
     pub refusals: Vec<RefusedCall>,
     /// Files that changed.
     pub files: Vec<FileChange>,
+    /// Steps that changed files, and the way back from each.
+    pub undo_points: Vec<ShownUndoPoint>,
     /// Tools.
     pub tools: Vec<ToolUse>,
     /// Models.

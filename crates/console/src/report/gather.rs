@@ -6,6 +6,7 @@ use crate::analysis::totals::Told;
 use crate::analysis::{Analysis, Replay};
 use crate::host::Host;
 use crate::summary::{self, SessionSummary};
+use crate::undo_points;
 use std::borrow::Cow;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_journal::storage::Disk;
@@ -22,6 +23,9 @@ use tripwire_workspace::session::SessionId;
 const PAGE: usize = 512;
 /// Points of the curve in the page.
 const POINTS_MAX: usize = 600;
+
+/// Steps that the page shows as points to go back to, the newest.
+const UNDO_POINTS_MAX: usize = 400;
 
 /// Why there is no morning page.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +72,7 @@ pub fn gather(host: &Host, workspace: &Workspace, sessions: &[SessionId]) -> Res
         let mut told = session_page(&summary, &analysis);
         told.verifies = verified.holds() && damage.is_none() && walked.is_ok();
         told.verification = verification(&verified, walked.err().as_ref());
+        told.undo_points = undo_points::of_session(host, workspace, id.as_str(), UNDO_POINTS_MAX);
         page.sessions.push(told);
     }
     let text = serde_json::to_string(&page).unwrap_or_default();

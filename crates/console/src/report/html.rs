@@ -68,6 +68,17 @@ fn section(session: &SessionPage, text: &mut String) {
         vec![file.path.clone(), kind.to_owned(), format!("×{}", file.times), format!("#{}", file.i)]
     });
     table("Files changed", &["file", "", "times", "last"], files, text);
+    let points = session.undo_points.iter().map(|point| {
+        vec![
+            format!("#{}", point.i),
+            point.at.clone(),
+            point.call.clone(),
+            point.state.clone(),
+            point.changed.clone(),
+            point.command.clone().unwrap_or_default(),
+        ]
+    });
+    table("Undo points", &["", "when", "call", "changed", "files", "taken back with"], points, text);
     let models =
         session.models.iter().map(|one| vec![one.model.clone(), one.calls.to_string(), money::dollars(one.micro_usd)]);
     table("Models", &["model", "calls", "cost"], models, text);

@@ -51,6 +51,11 @@ fn section(session: &SessionPage, text: &mut String) {
     let files =
         session.files.iter().map(|file| vec![file.path.clone(), file.times.to_string(), format!("#{}", file.i)]);
     table("Files changed", &["file", "times", "last"], files, text);
+    let points = session.undo_points.iter().map(|point| {
+        let command = point.command.clone().unwrap_or_default();
+        vec![format!("#{}", point.i), point.call.clone(), point.state.clone(), point.changed.clone(), command]
+    });
+    table("Undo points", &["", "call", "changed", "files", "taken back with"], points, text);
     let models =
         session.models.iter().map(|one| vec![one.model.clone(), one.calls.to_string(), money::dollars(one.micro_usd)]);
     table("Models", &["model", "calls", "cost"], models, text);

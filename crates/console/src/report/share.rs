@@ -8,8 +8,19 @@ pub(super) fn without_names(mut page: MorningPage) -> MorningPage {
 }
 
 fn hide(session: &mut SessionPage) {
-    let SessionPage { workspace, alarms, refusals, files, switches, people, claims, verification, replay, .. } =
-        session;
+    let SessionPage {
+        workspace,
+        alarms,
+        refusals,
+        files,
+        undo_points,
+        switches,
+        people,
+        claims,
+        verification,
+        replay,
+        ..
+    } = session;
     *workspace = "‹workspace›".to_owned();
     for alarm in alarms {
         alarm.reason = hidden("reason", &alarm.reason);
@@ -23,6 +34,10 @@ fn hide(session: &mut SessionPage) {
         let ending =
             ending.filter(|ending| ending.len() <= 8 && ending.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         file.path = ending.map_or_else(|| format!("‹file {number}›"), |ending| format!("‹file {number}›.{ending}"));
+    }
+    for point in undo_points {
+        point.call = hidden("call", &point.call);
+        point.changed = hidden("paths", &point.changed);
     }
     for entry in switches.iter_mut().chain(people).chain(claims) {
         entry.what = hidden("words", &entry.what);

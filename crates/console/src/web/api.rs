@@ -11,6 +11,7 @@ use crate::history;
 use crate::opened::OpenedSession;
 use crate::rows;
 use crate::summary;
+use crate::undo_points;
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,6 +30,9 @@ use tripwire_workspace::control::order::Order;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 
+/// Steps that the page shows as points to go back to, the newest.
+const UNDO_POINTS_MAX: usize = 40;
+
 /// The parts of a request's query.
 pub(super) type Query = BTreeMap<String, String>;
 
@@ -38,6 +42,7 @@ pub(super) fn read(shared: &Shared, path: &str, query: &Query) -> Result<String,
         "sessions" => sessions(shared),
         "session" => session(shared, query),
         "rows" => rows(shared, query),
+        "undo" => undo(shared, query),
         "decision" => decision(shared, query),
         "approvals" => waiting(shared),
         "policy" => policy(shared, query),
@@ -130,6 +135,14 @@ fn session(shared: &Shared, query: &Query) -> Result<String, NotDone> {
     value["rows"] = json!(total);
     value["walk"] = json!(state);
     shared.redacted(&workspace, &value)
+}
+
+/// The newest steps that can be taken back.
+fn undo(shared: &Shared, query: &Query) -> Result<String, NotDone> {
+    let workspace = shared.workspace(wanted(query, "w")?)?;
+    let id = SessionId::parse(wanted(query, "s")?).map_err(|error| NotDone::bad(error.to_string()))?;
+    let points = undo_points::of_session(&shared.host, &workspace, id.as_str(), UNDO_POINTS_MAX);
+    shared.redacted(&workspace, &json!({"points": points}))
 }
 
 /// The thresholds that the curves show.

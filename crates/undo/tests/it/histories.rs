@@ -176,6 +176,26 @@ fn undo_3_a_process_that_stays_sees_what_moves_comes_back_and_is_exchanged() {
     }
     world.write("new/deep/er/f", "5");
     looks(&world);
+    // Drafts that are renamed to their place, and one that was a second name of a file elsewhere.
+    for round in 0..3 {
+        world.write("draft", format!("{round}"));
+        rename("draft", "c");
+        looks(&world);
+    }
+    let second = |name: &str| std::fs::hard_link(root.join("a/x/f"), root.join(name)).unwrap();
+    second("draft");
+    world.write("draft", "by another name");
+    rename("draft", "c");
+    looks(&world);
+    second("draft");
+    world.write("draft", "and again");
+    rename("draft", "e");
+    std::fs::remove_file(world.path("e")).unwrap();
+    looks(&world);
+    second("draft");
+    world.write("draft", "out of sight");
+    std::fs::rename(root.join("draft"), world.dir.path().join("outside")).unwrap();
+    looks(&world);
     rename("new", "moved");
     world.write("moved/deep/er/f", "6");
     looks(&world);

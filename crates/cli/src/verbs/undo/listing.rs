@@ -16,22 +16,10 @@ const NAMED_MAX: usize = 3;
 
 /// Lists the steps of one session, or of all.
 pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Result<Exit, Problem> {
-    let history = store.history()?;
     let (mut objects, mut lines) = (Vec::new(), Vec::new());
-    let steps: Vec<_> =
-        history.steps().iter().filter(|step| session.is_none_or(|named| named == step.session)).collect();
-    for step in steps.iter().rev().take(STEPS_MAX).rev() {
-        let changes = store.changes_of(step)?;
-        let count = counted(changes.len(), "path");
-        let state = match (&step.missing, step.undone, step.is_ended()) {
-            (Some(why), _, _) => format!("no undo: {why}"),
-            (None, true, _) => format!("{count}, taken back"),
-            (None, false, false) => "its end was not reported".to_owned(),
-            (None, false, true) => count,
-        };
-        let named: Vec<String> =
-            changes.iter().take(NAMED_MAX).map(|change| change.path.display().to_string()).collect();
-        let named = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+    for point in store.points(session, STEPS_MAX)? {
+        let (step, state, named) = (&point.step, point.state(), point.named(NAMED_MAX));
+        let named = if named.is_empty() { named } else { format!(": {named}") };
         lines.push(format!(
             "{} {:>6}  {}  [{state}{named}]",
             WallClock::from_epoch_ms(step.at_ms),
@@ -41,7 +29,7 @@ pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Resu
         objects.push(json!({
             "session": step.session, "step": step.step, "at_ms": step.at_ms, "call": step.label, "undone": step.undone,
             "ended": step.is_ended(), "no_undo": step.missing,
-            "changed": changes.iter().map(|change| shown(&change.path)).collect::<Vec<_>>(),
+            "changed": point.changed.iter().map(|path| shown(path)).collect::<Vec<_>>(),
         }));
     }
     if lines.is_empty() {

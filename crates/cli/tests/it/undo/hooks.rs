@@ -49,11 +49,17 @@ fn undo_9_a_folder_of_untracked_work_that_a_script_deleted_comes_back_with_one_c
     assert!(!fixture.root().join("drafts").exists());
     let log = verb(&fixture, &["log"]);
     assert!(said(&log).contains("changed files (step 0)"), "{}", said(&log));
+    let report = said(&verb(&fixture, &["report"]));
+    assert!(report.contains("Undo points") && report.contains("tripwire undo 0 --session"), "{report}");
+    let shared = said(&verb(&fixture, &["report", "--redact"]));
+    assert!(shared.contains("Undo points") && !shared.contains("drafts") && !shared.contains("clean.sh"), "{shared}");
     let dry = verb(&fixture, &["undo", "--dry-run"]);
     assert!(said(&dry).contains("would be brought back: drafts/one") && !fixture.root().join("drafts").exists());
     let done = verb(&fixture, &["undo", "--yes", "--reason", "not mine to lose"]);
     assert_eq!(code(&done), Some(0), "{}", said(&done));
     assert_eq!(fs::read_to_string(fixture.root().join("drafts/two")).unwrap(), "hours of two");
+    let report = said(&verb(&fixture, &["report"]));
+    assert!(report.contains("taken back") && !report.contains("tripwire undo 0"), "{report}");
     let log = said(&verb(&fixture, &["log"]));
     assert!(log.contains("taken back") && log.contains("undo of step 0") && log.contains("not mine to lose"), "{log}");
     let redo = verb(&fixture, &["redo", "--yes", "--json"]);

@@ -137,6 +137,23 @@ impl Browser {
         self.call("Page.navigate", json!({"url": url}));
     }
 
+    /// What the browser's own tracing saw while something was done.
+    pub(super) fn traced(&mut self, categories: &[&str], act: impl FnOnce(&mut Self)) -> Vec<Value> {
+        let config = json!({"includedCategories": categories, "excludedCategories": ["*"]});
+        self.call("Tracing.start", json!({"transferMode": "ReportEvents", "traceConfig": config}));
+        act(self);
+        self.call("Tracing.end", json!({}));
+        let mut events = Vec::new();
+        loop {
+            let heard = self.heard.recv_timeout(PATIENCE).expect("the end of the trace");
+            match heard["method"].as_str() {
+                Some("Tracing.dataCollected") => events.extend(heard["params"]["value"].as_array().unwrap().clone()),
+                Some("Tracing.tracingComplete") => return events,
+                _ => self.note(&heard),
+            }
+        }
+    }
+
     /// What a script says.
     pub(super) fn ask(&mut self, script: &str) -> Value {
         let wanted = json!({"expression": script, "awaitPromise": true, "returnByValue": true});

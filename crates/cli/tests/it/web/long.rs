@@ -13,7 +13,7 @@ use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, Sessi
 use tripwire_session::body::{SessionBody, write_decision, write_input};
 
 /// Writes a session of so many records: real inputs with their real decisions.
-fn long_session(place: &Place, records: u64) -> String {
+pub(super) fn long_session(place: &Place, records: u64) -> String {
     place.step(&calls(1)).ended(0);
     let name = "auto-2026-01-01-000000";
     let paths = SessionPaths::new(&place.geometry(""), &SessionId::parse(name).unwrap());
@@ -108,7 +108,7 @@ fn a_long_session_opens_within_a_second_and_scrolls() {
 }
 
 /// Goes through the records for two seconds, from the newest to the oldest.
-const SCROLL: &str = "new Promise((done) => {
+pub(super) const SCROLL: &str = "new Promise((done) => {
     const view = document.querySelector('.log-view');
     const seen = window.scrolled = {frames: 0, long: 0, rows: 0};
     const observer = new PerformanceObserver((list) => { seen.long += list.getEntries().length; });
