@@ -92,7 +92,7 @@ export class ApprovalsView {
     if (!this.cards.has(key)) {
       const asks = canAct() && ANSWERED.includes(one.kind);
       const who = [one.client, tail(one.workspace, 2), one.sinceMs ? `${ago(one.sinceMs)} ago` : ""].filter(Boolean).join(" · ");
-      this.cards.set(key, h("article", { class: "panel wait" }, h("header", {}, h("h2", {}, title(one)), chip(one.rule || one.kind, "warn"), h("span", { class: "muted" }, who)), h("p", { class: "pad" }, one.what), ...(asks ? answers(one) : []), h("p", { class: "pad answer" }, code(one.answeredBy), copy(one.answeredBy), one.session ? h("a", { href: `#/s/${one.key}/${one.session}` }, "Look at the session") : null)));
+      this.cards.set(key, h("article", { class: "panel wait" }, h("header", {}, h("h2", {}, title(one)), chip(one.rule || one.kind, "warn"), h("span", { class: "muted" }, who)), one.call ? h("pre", { class: "call", tabindex: 0, "aria-label": "The call" }, one.call) : null, h("p", { class: "pad" }, h("b", {}, one.call ? "What would be hit: " : ""), one.what), ...(asks ? answers(one) : []), h("p", { class: "pad answer" }, code(one.answeredBy), copy(one.answeredBy), one.session ? h("a", { href: `#/s/${one.key}/${one.session}${one.asked === null ? "" : `/${one.asked}`}` }, "Look at the session") : null)));
     }
     return [key, this.cards.get(key)];
   }

@@ -259,6 +259,7 @@ fn waiting(shared: &Shared) -> Result<String, NotDone> {
             .map(|one| {
                 let mut value = json!(one);
                 value["key"] = json!(key);
+                value["call"] = json!(call_of(shared, &workspace, one));
                 value
             })
             .collect();
@@ -266,6 +267,14 @@ fn waiting(shared: &Shared) -> Result<String, NotDone> {
     }
     let joined: Vec<&str> = found.iter().map(|list| list.trim_start_matches('[').trim_end_matches(']')).collect();
     Ok(format!("{{\"waiting\":[{}]}}", joined.join(",")))
+}
+
+/// The call that waits, as it was asked for.
+fn call_of(shared: &Shared, workspace: &Workspace, waiting: &Waiting) -> Option<String> {
+    let asked = waiting.asked?;
+    let opened = shared.open(workspace, &waiting.session).ok()?;
+    let pair = opened.read(|journal| history::find(journal, asked)).ok()??;
+    pair.input.what.action().map(|action| action.named().to_owned())
 }
 
 fn policy(shared: &Shared, query: &Query) -> Result<String, NotDone> {

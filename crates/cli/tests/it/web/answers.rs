@@ -29,7 +29,9 @@ fn floor_1_a_held_command_of_a_run_is_approved_in_the_browser_and_the_run_goes_o
         browser.size(390, 844);
         browser.open(&format!("{}/approvals", served.url));
         browser.until("document.querySelector('.wait .reason')");
-        assert!(browser.ask("document.querySelector('.wait').textContent").as_str().unwrap().contains("data: 3 files"));
+        let card = browser.ask("document.querySelector('.wait').textContent").as_str().unwrap().to_owned();
+        assert!(card.contains("What would be hit") && card.contains("data: 3 files"), "{card}");
+        assert_eq!(browser.ask("document.querySelector('.wait .call').textContent"), "rm -rf data");
         browser.ask("document.querySelector('.wait .reason').value = 'I looked at it'");
         let button =
             format!("[...document.querySelectorAll('.wait button')].find((one) => one.textContent === '{label}')");
