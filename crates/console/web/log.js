@@ -9,6 +9,7 @@ const ROW = 34;
 const PAGE = 100;
 const PAGES_MAX = 40;
 const HEIGHT_MAX = 12000000;
+const RESTS_AFTER = 250;
 
 const ICONS = { event: "•", request: "?", result: "↩", human: "☺", tick: "·", claim: "✓", compacted: "⇣", modelSpend: "$", iterationStarted: "▸", fault: "!", engineSwitched: "⇄", policyDrift: "≠", review: "®", advisor: "☼" };
 
@@ -26,7 +27,11 @@ export class Log {
     this.view = h("div", { class: "log-view", tabindex: 0, role: "grid", "aria-label": "Records, newest first", "aria-rowcount": 0 }, this.body);
     this.status = h("span", { class: "muted log-status", role: "status" });
     this.pool = [];
-    this.view.addEventListener("scroll", () => this.soon(), { passive: true });
+    this.scrolled = 0;
+    this.view.addEventListener("scroll", () => {
+      this.scrolled = performance.now();
+      this.soon();
+    }, { passive: true });
     this.view.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.soon()).observe(this.view);
   }
@@ -59,6 +64,12 @@ export class Log {
       this.waiting = false;
       this.draw();
     });
+  }
+
+  // Until nobody has scrolled for a moment.
+  async resting() {
+    do await new Promise((done) => setTimeout(done, Math.max(0, this.scrolled + RESTS_AFTER - performance.now())));
+    while (performance.now() < this.scrolled + RESTS_AFTER);
   }
 
   draw() {

@@ -100,8 +100,12 @@ export class ApprovalsView {
   async load() {
     const { waiting } = await get("approvals");
     const shown = new Map(waiting.map((one) => this.card(one)));
+    for (const [key, card] of this.cards) if (!shown.has(key)) card.remove();
     this.cards = shown;
-    replace(this.box, waiting.length ? [...shown.values()] : empty("Nothing waits for you.", "Held commands, proposed changes, budgets and holds appear here."));
+    if (!shown.size) return void replace(this.box, empty("Nothing waits for you.", "Held commands, proposed changes, budgets and holds appear here."));
+    this.box.querySelector(".empty")?.remove();
+    // A card that is in its place is not moved: that would take the focus from what somebody types or is about to press.
+    this.box.append(...[...shown.values()].filter((card) => card.parentNode !== this.box));
   }
 
   changed() {

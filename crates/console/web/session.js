@@ -36,9 +36,10 @@ export class SessionView {
     this.where = { w: key, s: id };
     this.log = new Log(this.where, open);
     this.head = h("div");
-    this.charts = h("div");
-    this.side = h("div", { class: "side" });
-    this.undo = h("div");
+    this.parts = {};
+    for (const name of ["curves", "lanes", "findings", "undo", "loops", "told"]) this.parts[name] = h("div", { class: "part-box" });
+    const { curves: drawn, lanes: timeline, ...beside } = this.parts;
+    const side = h("div", { class: "side" }, Object.values(beside));
     this.filter = h("input", { type: "search", class: "filter mono", id: "filter", placeholder: "agent:claude tool:Bash verdict:held after:02:00", "aria-label": "Filter records", autocomplete: "off", spellcheck: "false" });
     this.filter.addEventListener("input", () => {
       clearTimeout(this.typed);
@@ -46,7 +47,7 @@ export class SessionView {
     });
     const records = panel("Records", "newest first", h("div", { class: "tools" }, this.filter, this.log.status), this.log.view);
     records.classList.add("records");
-    this.element = h("div", { class: "view" }, this.head, h("div", { class: "columns" }, h("div", { class: "main" }, this.charts, records), this.side));
+    this.element = h("div", { class: "view" }, this.head, h("div", { class: "columns" }, h("div", { class: "main" }, drawn, timeline, records), side));
     this.keys = [["/", "filter"], ["j k", "move"], ["↵", "why"], ["esc", "back"], ["t", "theme"], ["?", "help"]];
   }
 
@@ -66,13 +67,29 @@ export class SessionView {
     const shape = JSON.stringify([part, data.drops.length > 0, data.lanes.length, data.thresholds === null, walking || data.points.length]);
     if (shape !== this.shape) {
       this.shape = shape;
-      replace(this.charts, data.points.length ? [panel("Health, money, context", `${count(data.drops.length)} ${data.drops.length === 1 ? "loss" : "losses"} of health`, curves(data, (i) => this.link(i))), panel("Timeline", counted(data.lanes.length, "agent"), lanes(data, this.open))] : this.nothing(data));
-      replace(this.side, this.findings(data), this.undo, this.graph(data), this.files(data), this.people(data));
-      this.undoPoints().catch(() => {});
+      this.redraw(data);
     }
     // The walk goes on in the background: look again until it is done.
     clearTimeout(this.later);
     if (walking) this.later = setTimeout(() => this.element.isConnected && this.load().catch(() => {}), data.walk.records > 20000 ? 1500 : 300);
+  }
+
+  // One drawing after the other, and none while somebody scrolls: no frame waits for them.
+  async redraw(data) {
+    const mine = (this.drawing = {});
+    const steps = [
+      () => replace(this.parts.curves, data.points.length ? panel("Health, money, context", `${count(data.drops.length)} ${data.drops.length === 1 ? "loss" : "losses"} of health`, curves(data, (i) => this.link(i))) : this.nothing(data)),
+      () => replace(this.parts.lanes, data.points.length ? panel("Timeline", counted(data.lanes.length, "agent"), lanes(data, this.open)) : null),
+      () => replace(this.parts.findings, this.findings(data)),
+      () => replace(this.parts.loops, this.graph(data)),
+      () => replace(this.parts.told, this.files(data), this.people(data)),
+      () => this.undoPoints().catch(() => {}),
+    ];
+    for (const step of steps) {
+      await this.log.resting();
+      if (this.drawing !== mine) return;
+      step();
+    }
   }
 
   nothing(data) {
@@ -124,7 +141,7 @@ export class SessionView {
     this.undoAt = Date.now();
     const { points } = await get("undo", this.where);
     const entry = (point) => h("li", { class: "undo" }, h("a", { href: this.link(point.i), title: point.call }, point.call), h("span", { class: "muted", title: point.changed }, point.state), point.command ? h("span", { class: "row1" }, code(point.command), copy(point.command)) : null);
-    replace(this.undo, points.length ? panel("Undo points", counted(points.length, "step"), h("ul", { class: "plain" }, points.reverse().slice(0, 8).map(entry))) : null);
+    replace(this.parts.undo, points.length ? panel("Undo points", counted(points.length, "step"), h("ul", { class: "plain" }, points.reverse().slice(0, 8).map(entry))) : null);
   }
 
   people(data) {
