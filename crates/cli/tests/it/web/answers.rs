@@ -60,6 +60,28 @@ fn floor_1_a_held_command_of_a_run_is_approved_in_the_browser_and_the_run_goes_o
 }
 
 #[test]
+fn ctrl_1_holding_stop_on_the_page_ends_a_client_with_its_children_and_shows_the_receipt() {
+    let Some(program) = browser::program() else { return };
+    let fixture = RunFixture::new("begin\ntool 'touch begun'\nsetsid sleep 300 &\nsleep 300");
+    let place = fixture.place().display().to_string();
+    let served = Served::of(fixture.verb(&["web", "--json", "--workspace", &place]));
+    let child = fixture.command(&[]).spawn().unwrap();
+    fixture.wait_for("begun");
+    let mut browser = Browser::start(&program);
+    browser.size(1200, 900);
+    browser.open(&served.url);
+    browser.until("document.querySelector('.session-row')");
+    browser.press("#stop", std::time::Duration::from_millis(1_300));
+    browser.until("document.querySelector('#sheet .receipt')");
+    let receipt = browser.ask("document.querySelector('#sheet .receipt').textContent").as_str().unwrap().to_owned();
+    assert!(receipt.contains("0 survivors") && !receipt.starts_with("0 processes"), "{receipt}");
+    let ran = finish(child);
+    assert_eq!(ran.report["receipt"]["survivors"], 0, "{}", ran.stderr);
+    assert_eq!(ran.report["how"], "stopped by a person", "{}", ran.stderr);
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
 fn floor_1_an_answer_needs_the_secret_and_a_second_one_is_told_so() {
     let place = Place::new();
     held_place(&place.work());
