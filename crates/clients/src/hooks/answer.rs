@@ -6,6 +6,7 @@ use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
 use tripwire_core::effect::{Effect, HoldReason, LoopOverride, Sameness};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
 use tripwire_core::rules::Rule;
+use tripwire_core::units::Price;
 
 /// What the client is to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<Strin
     waiting.extend(decisions.iter().flat_map(|decision| remarks(decision)));
     // A constraint that came with an event which carries no text waits for the next one that does.
     if !matches!(event, Event::Asked(_) | Event::Done(..)) {
-        waiting.extend(decisions.iter().filter_map(|decision| override_in(decision)).map(override_text));
+        waiting.extend(decisions.iter().filter_map(|decision| override_in(decision)));
     }
     let Some(last) = decisions.last() else { return Answer::Pass };
     match event {
@@ -57,7 +58,7 @@ pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<Strin
             Some(decision) => refuse(decision),
             // A call that the client denied has no result in whose place the constraint could be.
             None => match decisions.iter().rev().find_map(|decision| override_in(decision)) {
-                Some(given) => Answer::Tell(override_text(given)),
+                Some(text) => Answer::Tell(text),
                 None => Answer::Pass,
             },
         },
@@ -68,8 +69,7 @@ pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<Strin
                 return refuse(last);
             }
             match decisions.iter().rev().find_map(|decision| override_in(decision)) {
-                Some(given) => {
-                    let mut text = override_text(given);
+                Some(mut text) => {
                     for remark in waiting.drain(..) {
                         text = format!("{text}\n{remark}");
                     }
@@ -217,11 +217,24 @@ fn prompt_of_claim(decision: &Decision) -> Option<&str> {
         .find_map(|effect| if let Effect::Prompt(text) = effect { Some(text.as_str()) } else { None })
 }
 
-fn override_in(decision: &Decision) -> Option<&LoopOverride> {
-    decision.effects.iter().find_map(|effect| if let Effect::Inject(given) = effect { Some(given) } else { None })
+/// The typed constraint of a decision as one line, with what the repetition has cost and since when.
+fn override_in(decision: &Decision) -> Option<String> {
+    let given = |effect: &Effect| if let Effect::Inject(given) = effect { Some(override_text(given)) } else { None };
+    let mut text = decision.effects.iter().find_map(given)?;
+    if let Some(finding) = decision.findings.iter().max_by_key(|finding| finding.level) {
+        if let Some(first) = finding.evidence.indices().first() {
+            text.push_str(&format!(" since=#{first}"));
+        }
+        if !finding.price.is_nothing() {
+            let Price { micro_usd, tokens } = finding.price;
+            text.push_str(&format!(" cost={} ({tokens} tokens)", micro_usd.in_dollars()));
+        }
+    }
+    text.push_str(" next=\"take another approach, or say what stands in the way\"");
+    Some(text)
 }
 
-/// The typed constraint as one line; the advisor's words stay a quoted field of it.
+/// What must not be repeated; the advisor's words stay a quoted field of it.
 fn override_text(given: &LoopOverride) -> String {
     let mut text = format!("LOOP_OVERRIDE do_not_repeat={:?} seen={}", given.do_not_repeat.as_str(), given.seen);
     for (name, same) in [("result", given.result), ("workspace", given.workspace)] {

@@ -68,6 +68,10 @@ fn loop_1_the_third_identical_call_is_overridden_and_the_loop_ends_with_the_turn
         let told = fixture.answer("PostToolUse", &done);
         if overridden.is_none() && told.to_string().contains("LOOP_OVERRIDE do_not_repeat=") {
             assert_eq!(told["hookSpecificOutput"]["hookEventName"], "PostToolUse");
+            // Which call, how often, since when, at what price, and what to do.
+            for part in ["make it", " seen=", " since=#", " cost=", " next="] {
+                assert!(told.to_string().contains(part), "{part}: {told}");
+            }
             overridden = Some(n);
         }
         if told["continue"] == false {
