@@ -30,6 +30,8 @@ pub struct Waiting {
     pub answered_by: String,
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
+    /// The input that asked, where one of the session did.
+    pub asked: Option<u64>,
 }
 
 /// What kind of answer is awaited.
@@ -98,6 +100,7 @@ fn held_command(session: &SessionSummary, held: &HeldCommand, now: u64) -> Waiti
         rule: held.rule.to_string(),
         answered_by: format!("tripwire approvals approve {} --workspace {}", held.code, session.root.display()),
         since_ms: session.heard_ms.saturating_sub(now.saturating_sub(held.since.get())),
+        asked: Some(held.asked.get()),
         ..of(session)
     }
 }
@@ -114,6 +117,7 @@ fn of(session: &SessionSummary) -> Waiting {
         rule: String::new(),
         answered_by: String::new(),
         since_ms: session.heard_ms,
+        asked: None,
     }
 }
 
@@ -132,5 +136,6 @@ pub fn of_proposal(workspace: &Workspace, proposal: Approval) -> Waiting {
         what,
         rule,
         since_ms: since.map_or(0, |since| since.epoch_ms()),
+        asked: None,
     }
 }

@@ -27,6 +27,8 @@ pub struct Host {
     pub trust: fn(&SessionPaths) -> Trust,
     /// Who hears what a decision has to tell a person.
     pub notify: fn(&Driver, &StepOutcome),
+    /// The steps of a session that can be taken back, by their numbers.
+    pub undo_steps: fn(&Workspace, &str) -> Vec<u64>,
 }
 
 impl Host {

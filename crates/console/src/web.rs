@@ -11,4 +11,3 @@ mod shared;
 mod stream;
 
 pub use server::{Listen, Ready, ServeOptions, WebError, serve};
-pub use shared::workspace_key;

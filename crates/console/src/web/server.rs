@@ -129,7 +129,7 @@ async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
     });
     // The first page finds what it shows already known.
     let first = Arc::clone(&shared);
-    std::thread::spawn(move || drop(first.sessions()));
+    std::thread::spawn(move || drop(first.model.sessions()));
     let mut terminate = signal(SignalKind::terminate()).map_err(WebError::Runtime)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(WebError::Runtime)?;
     let ends_at = ends_after.map(|after| tokio::time::Instant::now() + after);
