@@ -21,6 +21,7 @@ pub(crate) fn host(named: Vec<PathBuf>) -> Host {
             workspace::redactor(workspace).map_err(|problem| format!("{problem}; {}", problem.hint()))
         },
         trust,
+        key_home: workspace::key_home(),
         notify: notify::notify,
         undo_steps,
     }

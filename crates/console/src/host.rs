@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use tripwire_journal::SessionPaths;
+use tripwire_journal::keys::KeyHome;
 use tripwire_journal::verify::Trust;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, Signing, StepOutcome};
@@ -25,6 +26,8 @@ pub struct Host {
     pub redactor: fn(&Workspace) -> Result<Redactor, String>,
     /// Whose signatures under a session's checkpoints count.
     pub trust: fn(&SessionPaths) -> Trust,
+    /// Where the person's key is, which signs the links of messages; none without a home.
+    pub key_home: Option<KeyHome>,
     /// Who hears what a decision has to tell a person.
     pub notify: fn(&Driver, &StepOutcome),
     /// The steps of a session that can be taken back, by their numbers.

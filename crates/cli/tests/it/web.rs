@@ -3,8 +3,10 @@
 mod answers;
 mod browser;
 mod hostile;
+mod link;
 mod long;
 mod page;
 mod report;
 mod served;
+mod tls;
 mod verbs;

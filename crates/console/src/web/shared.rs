@@ -14,6 +14,8 @@ pub(super) struct Shared {
     pub(super) guard: Guard,
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) connections: AtomicUsize,
+    /// Clients that agree on TLS.
+    pub(super) handshakes: AtomicUsize,
     pub(super) streams: AtomicUsize,
 }
 
@@ -25,6 +27,7 @@ impl Shared {
             guard,
             changes,
             connections: AtomicUsize::new(0),
+            handshakes: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
         }
     }
