@@ -8,7 +8,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
     ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "set", "arm", "disarm"]),
     ("Undo", &["undo", "redo", "diff"]),
-    ("Look", &["status", "ls", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),
+    ("Look", &["status", "ls", "watch", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),
     ("Tune", &["tune", "explain", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
     ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];

@@ -4,13 +4,16 @@
 //! standard input, sends it every way within a bound, and ends.
 
 use crate::print;
+use crate::workspace;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use tripwire_core::policy::Policy;
 use tripwire_notify::{Order, Ways};
+use tripwire_session::approval_link::LinkKey;
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::notify::{self, Notice, NoticeKind};
+use tripwire_workspace::clock;
 
 /// Notifies a person: on stderr, and by the policy's ways, for which the decision does not wait.
 pub(crate) fn notify(driver: &Driver, taken: &StepOutcome) {
@@ -23,8 +26,27 @@ pub(crate) fn notify_with(driver: &Driver, taken: &StepOutcome, say: impl Fn(&st
         say(&format!("note: {notice}"));
     }
     let Some(ways) = Ways::of(&driver.policy().notify) else { return };
-    for notice in notify::notices(driver.session().as_str(), taken) {
+    for mut notice in notify::notices(driver.session().as_str(), taken) {
+        notice.link = link(driver, &notice, &say);
         start(&ways, notice, &say);
+    }
+}
+
+/// The address at which a person answers what a message is about: a held command, where the policy says under which address the
+/// page is exposed.
+fn link(driver: &Driver, notice: &Notice, say: &dyn Fn(&str)) -> Option<String> {
+    let base = driver.policy().notify.link_base.as_str().trim().trim_end_matches('/');
+    if base.is_empty() {
+        return None;
+    }
+    let view = driver.view();
+    let held = view.waiting.iter().find(|held| held.answer.is_none() && notice.text.contains(held.code.as_str()))?;
+    match LinkKey::of(&workspace::key_home()?, driver.layout()) {
+        Ok(key) => Some(format!("{base}/link/{}", key.link(driver.session(), held, clock::now()))),
+        Err(error) => {
+            say(&format!("note: the message carries no link: {error}"));
+            None
+        }
     }
 }
 
@@ -36,7 +58,7 @@ pub(crate) fn finished(policy: &Policy, session: &str, text: &str) {
 
 /// Starts the process that sends a message.
 fn start(ways: &Ways, notice: Notice, say: &dyn Fn(&str)) {
-    let order = Order { ways: ways.clone(), notice, state: crate::workspace::state_home() };
+    let order = Order { ways: ways.clone(), notice, state: workspace::state_home() };
     let started = std::env::current_exe().and_then(|program| {
         let text = serde_json::to_vec(&order)?;
         let mut child = Command::new(program)

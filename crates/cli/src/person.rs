@@ -16,10 +16,8 @@ use tripwire_clients::Client;
 use tripwire_clients::launch::Program;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::{HumanAct, What};
-use tripwire_session::driver::RemovedBy;
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
 use tripwire_workspace::account;
-use tripwire_workspace::control::ControlFile;
 
 /// Ancestors that are looked at.
 const ANCESTORS_MAX: usize = 64;
@@ -57,11 +55,6 @@ impl Reason {
     /// The act as an input, with who does it and why.
     pub(crate) fn sign(&self, act: HumanAct) -> What {
         What::Human(act.signed(&account::current(), &self.reason))
-    }
-
-    /// The removal of control files, with who did it and why.
-    pub(crate) fn removed(&self, files: Vec<ControlFile>) -> RemovedBy {
-        RemovedBy { files, who: account::current(), reason: self.reason.clone() }
     }
 }
 

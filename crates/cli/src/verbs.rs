@@ -37,6 +37,7 @@ mod step;
 mod tune;
 mod undo;
 mod verify;
+mod watch;
 mod web;
 mod why;
 
@@ -51,6 +52,7 @@ pub(crate) enum Verb {
     Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Ls(ls::LsArgs),
+    Watch(watch::WatchArgs),
     Web(web::WebArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -91,6 +93,8 @@ pub(crate) enum Verb {
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     NotifyAndWait(notify_and_wait::NotifyArgs),
+    #[command(hide = true)]
+    WatchScreen(watch::WatchArgs),
 }
 
 impl Verb {
@@ -101,6 +105,8 @@ impl Verb {
             Self::Agent(args) => agent::run(&args),
             Self::Status(args) => status::run(&args),
             Self::Ls(args) => ls::run(&args),
+            Self::Watch(args) => watch::run(&args),
+            Self::WatchScreen(args) => watch::screen(&args),
             Self::Web(args) => web::run(&args),
             Self::Tune(args) => tune::run(&args),
             Self::Stop(args) => control::stop(&args),

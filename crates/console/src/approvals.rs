@@ -30,7 +30,7 @@ pub struct Waiting {
     pub answered_by: String,
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
-    /// The input that asked, where a call waits.
+    /// The input that asked, where one of the session did.
     pub asked: Option<u64>,
 }
 

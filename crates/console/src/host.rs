@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use tripwire_journal::SessionPaths;
+use tripwire_journal::keys::KeyHome;
 use tripwire_journal::verify::Trust;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, Signing, StepOutcome};
@@ -28,6 +29,8 @@ pub struct Host {
     pub trust: fn(&SessionPaths) -> Trust,
     /// The snapshots of a workspace; none where there is no place for them.
     pub snapshots: fn(&Workspace) -> Option<UndoStore>,
+    /// Where the person's key is, which signs the links of messages; none without a home.
+    pub key_home: Option<KeyHome>,
     /// Who hears what a decision has to tell a person.
     pub notify: fn(&Driver, &StepOutcome),
 }

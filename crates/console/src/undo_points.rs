@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use tripwire_undo::UndoPoint;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -39,6 +40,13 @@ impl ShownUndoPoint {
             command: point.is_open().then(|| format!("tripwire undo {} --session {}", step.step, step.session)),
         }
     }
+}
+
+/// The numbers of the steps that can be taken back.
+pub(crate) fn open_steps(host: &Host, workspace: &Workspace, session: &str) -> BTreeSet<u64> {
+    let history = (host.snapshots)(workspace).and_then(|store| store.history().ok()).unwrap_or_default();
+    let steps = history.steps().iter().filter(|step| step.session == session);
+    steps.filter(|step| step.changed_files() && !step.undone && step.missing.is_none()).map(|step| step.step).collect()
 }
 
 /// The newest of them, oldest first; a store that cannot be read has none to show.

@@ -2,13 +2,17 @@
 
 mod api;
 mod assets;
+mod error;
 mod guard;
 mod limits;
+mod link;
 mod pages;
 mod reply;
 mod server;
 mod shared;
 mod stream;
+mod tls;
 
-pub use server::{Listen, Ready, ServeOptions, WebError, serve};
-pub use shared::workspace_key;
+pub use error::WebError;
+pub use server::{Listen, Ready, ServeOptions, serve};
+pub use tls::TlsFiles;

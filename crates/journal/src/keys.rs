@@ -127,6 +127,18 @@ impl KeyHome {
     /// # Errors
     /// See [`Self::signer`].
     pub fn redaction_seed(&self, workspace: &Path) -> Result<[u8; 32], JournalError> {
+        self.seed(workspace, b"tripwire redaction 1\0")
+    }
+
+    /// What signs the links of messages: bound to the key for signing, which is made on first use.
+    ///
+    /// # Errors
+    /// See [`Self::signer`].
+    pub fn link_seed(&self, workspace: &Path) -> Result<[u8; 32], JournalError> {
+        self.seed(workspace, b"tripwire approval link 1\0")
+    }
+
+    fn seed(&self, workspace: &Path, purpose: &[u8]) -> Result<[u8; 32], JournalError> {
         let path = self.secret_path();
         self.ensure_outside(workspace, &path)?;
         let signer = match read_secret(&path)? {
@@ -134,7 +146,7 @@ impl KeyHome {
             None => self.create(&path)?,
         };
         let secret = signer.to_secret_text();
-        Ok(*Digest::of_parts([b"tripwire redaction 1\0".as_slice(), secret.as_bytes()]).as_bytes())
+        Ok(*Digest::of_parts([purpose, secret.as_bytes()]).as_bytes())
     }
 
     /// The key for checking, if one was ever made.

@@ -101,7 +101,7 @@ impl Ways {
     }
 
     fn run_command(&self, notice: &Notice) -> Result<(), SendError> {
-        notify::run(&self.command, &notice.text, notify::TIME_MAX)?;
+        notify::run(&self.command, &notice.with_link(), notify::TIME_MAX)?;
         Ok(())
     }
 
@@ -114,6 +114,7 @@ impl Ways {
         let at_ms = clock::now().epoch_ms();
         let body = json!({
             "kind": notice.kind.name(), "session": notice.session, "text": notice.text, "at": clock::now().to_string(),
+            "link": notice.link,
         });
         let body = body.to_string();
         let headers = [
@@ -126,12 +127,15 @@ impl Ways {
 
     fn post_ntfy(&self, notice: &Notice) -> Result<(), SendError> {
         let headers = [("title", format!("tripwire: {}", notice.kind.name())), ("tags", "rotating_light".to_owned())];
+        // What opens when the message is tapped: the page that asks, never the answer itself.
+        let click = notice.link.iter().map(|link| ("click", link.clone()));
+        let headers: Vec<_> = headers.into_iter().chain(click).collect();
         post("notify.ntfy", &value(&self.ntfy)?, &headers, &notice.text)
     }
 
     fn post_slack(&self, notice: &Notice) -> Result<(), SendError> {
         let headers = [("content-type", "application/json".to_owned())];
-        post("notify.slack", &value(&self.slack)?, &headers, &json!({"text": notice.text}).to_string())
+        post("notify.slack", &value(&self.slack)?, &headers, &json!({"text": notice.with_link()}).to_string())
     }
 }
 
@@ -187,7 +191,7 @@ fn post(way: &'static str, url: &str, headers: &[(&str, String)], body: &str) ->
 
 /// Shows a message on the desktop.
 fn show(notice: &Notice) -> Result<(), SendError> {
-    notify::run("notify-send --app-name=tripwire tripwire", &notice.text, notify::TIME_MAX)?;
+    notify::run("notify-send --app-name=tripwire tripwire", &notice.with_link(), notify::TIME_MAX)?;
     Ok(())
 }
 

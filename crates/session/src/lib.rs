@@ -1,5 +1,6 @@
 //! Drives a session: the one writer of its journal, and everything that reads it back.
 
+pub mod approval_link;
 pub mod approvals;
 pub mod body;
 pub mod driver;

@@ -32,6 +32,9 @@ pub struct Notice {
     pub session: String,
     /// The message.
     pub text: String,
+    /// The address at which a person answers, where there is one.
+    #[serde(default)]
+    pub link: Option<String>,
 }
 
 /// What a person is told about.
@@ -66,7 +69,16 @@ impl Notice {
     #[must_use]
     pub fn new(kind: NoticeKind, session: &str, text: &str) -> Self {
         let text = text.chars().take(MESSAGE_CHARS_MAX).collect();
-        Self { kind, session: session.to_owned(), text }
+        Self { kind, session: session.to_owned(), text, link: None }
+    }
+
+    /// The message, and behind it the address at which a person answers.
+    #[must_use]
+    pub fn with_link(&self) -> String {
+        match &self.link {
+            Some(link) => format!("{} (answer: {link} )", self.text),
+            None => self.text.clone(),
+        }
     }
 }
 

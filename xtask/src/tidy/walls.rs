@@ -136,6 +136,9 @@ const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full")
 /// Asynchronous runtimes: only the gateway and the console have one, so that a hook stays a short program.
 const ASYNC_CRATES: [&str; 5] = ["async-std", "embassy-executor", "futures-executor", "smol", "tokio"];
 
+/// Crates that draw on a terminal: only the console's view does, so that no other verb pays for them.
+const TERMINAL_CRATES: [&str; 2] = ["crossterm", "ratatui"];
+
 const OUR_PREFIX: &str = "tripwire-";
 
 const fn wall(folder: &'static str, ours: &'static [&'static str], foreign: Foreign) -> Wall {
@@ -170,6 +173,9 @@ fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<Stri
     }
     if ASYNC_CRATES.contains(&name.as_str()) && !matches!(wall.foreign, Foreign::Asynchronous) {
         return Some(format!("{folder} may not use the asynchronous runtime `{name}`"));
+    }
+    if TERMINAL_CRATES.contains(&name.as_str()) && folder != "crates/console" {
+        return Some(format!("{folder} may not draw on a terminal with `{name}`: the console does"));
     }
     match wall.foreign {
         Foreign::Pure(allowed) | Foreign::Only(allowed) if !allowed.contains(&name.as_str()) => {
@@ -237,6 +243,7 @@ libc = "0.2"
 rustix = "1"
 web = { version = "1", package = "reqwest" }
 tokio = { version = "1", features = ["rt"] }
+ratatui = "0.30"
 "#;
 
     fn member(folder: &str, tables: &str) -> Vec<String> {
@@ -283,6 +290,13 @@ tokio = { version = "1", features = ["rt"] }
         accepted("crates/sandbox", &ours("fs"));
         refused("crates/sandbox", "serde = { workspace = true }");
         refused("crates/sandbox", &ours("workspace"));
+    }
+
+    #[test]
+    fn only_the_console_draws_on_a_terminal() {
+        accepted("crates/console", "ratatui = { workspace = true }");
+        refused("crates/cli", "ratatui = { workspace = true }");
+        refused("crates/supervisor", "ratatui = { workspace = true }");
     }
 
     #[test]

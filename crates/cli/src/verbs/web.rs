@@ -13,7 +13,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tripwire_console::web::{self, Listen, Ready, ServeOptions, workspace_key};
+use tripwire_console::model::workspace_key;
+use tripwire_console::web::{self, Listen, Ready, ServeOptions, TlsFiles};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
@@ -26,9 +27,18 @@ use tripwire_workspace::session::SessionId;
 /// the same account could read this process's memory or terminal: the page then is for looking, not a wall.
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {
-    /// Where to listen: an address of this machine, or `unix:PATH`.
+    /// Where to listen: an address of this machine, or `unix:PATH`. One that others reach needs TLS.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen)]
     listen: Listen,
+    /// The certificate for TLS, with those above it, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's key, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A further name under which you open the page; may be given several times. Requests under other names are refused.
+    #[arg(long, value_name = "HOST")]
+    name: Vec<String>,
     /// Open the page in the browser.
     #[arg(long)]
     open: bool,
@@ -61,8 +71,16 @@ pub(crate) fn run(args: &WebArgs) -> Result<Exit, Problem> {
         named.push(Workspace::locate(folder, &workspace::places())?.root().to_owned());
     }
     let ends_after = args.timeout.map(Duration::from_secs);
-    let page = Page { route: String::new(), opens: args.open, form: args.form, ends_after };
-    serve(args.listen.clone(), named, &page)
+    let page = Page { route: String::new(), opens: args.open, form: args.form };
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    let options = ServeOptions {
+        listen: args.listen.clone(),
+        host: console::host(named),
+        names: args.name.clone(),
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        ends_after,
+    };
+    serve(options, &page)
 }
 
 /// Which page is shown first, and how the link is told.
@@ -71,7 +89,6 @@ struct Page {
     route: String,
     opens: bool,
     form: Form,
-    ends_after: Option<Duration>,
 }
 
 /// Shows a session, or one of its decisions, on the page: what `--web` of `log`, `why` and `status` does.
@@ -80,15 +97,21 @@ pub(crate) fn show(workspace: &Workspace, session: Option<&SessionId>, decision:
     person::only("web", &Where::of(Some(&root.to_owned())))?;
     let decision = decision.map(|number| format!("/{number}")).unwrap_or_default();
     let route = session.map(|session| format!("/s/{}/{session}{decision}", workspace_key(root))).unwrap_or_default();
-    let page = Page { route, opens: true, form: Form::default(), ends_after: None };
-    serve(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0))), vec![root.to_owned()], &page)
+    let page = Page { route, opens: true, form: Form::default() };
+    let options = ServeOptions {
+        listen: Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0))),
+        host: console::host(vec![root.to_owned()]),
+        names: Vec::new(),
+        tls: None,
+        ends_after: None,
+    };
+    serve(options, &page)
 }
 
-fn serve(listen: Listen, named: Vec<PathBuf>, page: &Page) -> Result<Exit, Problem> {
-    if named.is_empty() && workspace::known().is_none() {
+fn serve(options: ServeOptions, page: &Page) -> Result<Exit, Problem> {
+    if options.host.named.is_empty() && options.host.known.is_none() {
         return Err(Problem::NoHome);
     }
-    let options = ServeOptions { listen, host: console::host(named), ends_after: page.ends_after };
     // While the page is open, a held call may wait for its answer.
     let _open = workspace::state_home().and_then(|state| OpenConsole::open(&state).ok());
     let mut told = Ok(());

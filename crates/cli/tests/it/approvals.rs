@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output};
 use tripwire_testing::write_program;
 
 /// A workspace with work that git does not know, in which a held call waits so long.
-fn waiting_for(wait: &str) -> HookFixture {
+pub(crate) fn waiting_for(wait: &str) -> HookFixture {
     let fixture = fixture("claude");
     fs::write(fixture.geometry("MANIFEST.yaml"), format!("approvals:\n  wait: {wait}\n")).unwrap();
     fs::create_dir(fixture.root().join("data")).unwrap();
@@ -22,20 +22,20 @@ fn waiting_for(wait: &str) -> HookFixture {
 }
 
 /// Starts a hook for a shell call and does not wait for its answer.
-fn ask(fixture: &HookFixture, command: &str) -> Child {
+pub(crate) fn ask(fixture: &HookFixture, command: &str) -> Child {
     let mut child = fixture.command(&["hook", "claude"]).spawn().unwrap();
     let input = fixture.input("PreToolUse", &shell(command)).to_string();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child
 }
 
-fn answer_of(child: Child) -> String {
+pub(crate) fn answer_of(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn output(mut command: Command) -> (Option<i32>, String) {
+pub(crate) fn output(mut command: Command) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }

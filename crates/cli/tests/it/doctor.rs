@@ -99,6 +99,8 @@ fn after_init_every_promise_about_clients_and_workspace_holds() {
     }
     let codex = checks.iter().find(|check| check["id"] == "codex").unwrap();
     assert_eq!(codex["status"], "off", "{codex}");
+    let approvals = checks.iter().find(|check| check["id"] == "approvals").unwrap();
+    assert!(approvals["summary"].as_str().unwrap().contains("not agent-proof"), "{approvals}");
     let text = String::from_utf8(fixture.run(&["doctor"]).stdout).unwrap();
     assert!(text.lines().any(|line| line.starts_with("claude ") && line.contains("1.2.3")), "{text}");
     assert!(!text.contains("not guarded"), "{text}");

@@ -28,4 +28,5 @@ mod seeds;
 mod session;
 mod undo;
 mod verbs;
+mod watch;
 mod web;

@@ -40,6 +40,10 @@ struct Lane {
     heard: Option<u64>,
     /// The call that it asked for and that has not ended.
     open: Option<Moment>,
+    /// That call in a few words.
+    open_label: String,
+    /// What its calls cost, where they say so, in micro-dollars.
+    micro_usd: u64,
 }
 
 /// What an agent did for a while.
@@ -82,7 +86,37 @@ pub struct ShownLane<'a> {
     pub spans: Vec<&'a Span>,
 }
 
+/// What an agent of the tree does now.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct AgentNow<'a> {
+    /// The agent; empty for the main one.
+    pub agent: &'a str,
+    /// The call that runs, or the last one.
+    pub call: &'a str,
+    /// What became of that call; nothing while it runs.
+    pub ended: Option<SpanKind>,
+    /// When it was last heard of, in milliseconds since the start.
+    pub heard: Option<u64>,
+    /// What its calls cost, where they say so, in micro-dollars.
+    pub micro_usd: u64,
+}
+
 impl Lanes {
+    /// The agents, the main one first, each with what it does now.
+    #[must_use]
+    pub fn agents(&self) -> Vec<AgentNow<'_>> {
+        let agents = self.lanes.iter().map(|(agent, lane)| {
+            let last = lane.spans.iter().rfind(|span| span.kind != SpanKind::Model);
+            let (call, ended) = match (&lane.open, last) {
+                (Some(_), _) => (lane.open_label.as_str(), None),
+                (None, Some(last)) => (last.label.as_str(), Some(last.kind)),
+                (None, None) => ("", Some(SpanKind::Model)),
+            };
+            AgentNow { agent, call, ended, heard: lane.heard, micro_usd: lane.micro_usd }
+        });
+        agents.collect()
+    }
+
     pub(super) fn add(&mut self, moment: Moment, input: &Input, decision: &Decision, view: &ChainView) {
         self.last = moment.at;
         let stands = view.held.is_some() || view.stopped.is_some();
@@ -143,6 +177,7 @@ impl Lane {
         self.thought(moment.at, moment.i);
         if decision.safety.allowed {
             self.open = Some(moment);
+            self.open_label = label.chars().take(LABEL_CHARS).collect();
         } else {
             self.push(SpanKind::Held, (moment.at, moment.at), moment.i, label);
         }
@@ -150,6 +185,7 @@ impl Lane {
     }
 
     fn ended(&mut self, moment: Moment, event: &AgentEvent, label: &str) {
+        self.micro_usd = self.micro_usd.saturating_add(event.cost_micro_usd.unwrap_or_default().get());
         let ran = moment.at.saturating_sub(event.latency_ms.get());
         let from = self.open.take().map_or(ran, |open| open.at).max(self.heard.unwrap_or_default().min(moment.at));
         self.thought(from, moment.i);

@@ -176,7 +176,7 @@ fn table(title: &str, head: &[&str], rows: impl ExactSizeIterator<Item = Vec<Str
 }
 
 /// A text that is text wherever it stands.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

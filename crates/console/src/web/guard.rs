@@ -8,6 +8,7 @@ use super::reply::NotDone;
 use hyper::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode};
 use std::io;
+use std::net::SocketAddr;
 use tripwire_core::record::chain::Digest;
 use tripwire_gateway::token;
 
@@ -22,25 +23,65 @@ pub(super) struct Guard {
     /// The cookie's value, which only a caller with the secret gets.
     cookie_text: String,
     cookie_name: String,
-    /// The names under which the page is asked; none behind a socket of the file system, where the caller chooses the port.
+    /// The names under which the page is asked.
     names: Vec<String>,
+    /// Whether it is behind a socket of the file system, where the caller chooses the port.
+    is_socket: bool,
+    scheme: Scheme,
+}
+
+/// How the page is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+/// A name as a browser asks for it: the port stands behind it, unless it is the usual one of TLS or the name has one.
+pub(super) fn with_port(name: &str, port: u16) -> String {
+    let has_port = name.rsplit_once(':').is_some_and(|(before, behind)| is_port(behind) && !before.is_empty());
+    match (has_port && !name.ends_with(']'), port) {
+        (true, _) | (false, 443) => name.to_owned(),
+        (false, _) => format!("{name}:{port}"),
+    }
 }
 
 /// The text that goes into the link.
 pub(super) struct LinkSecret(pub(super) String);
 
 impl Guard {
-    /// New secrets. `port` is none behind a socket of the file system.
-    pub(super) fn new(port: Option<u16>) -> io::Result<(Self, LinkSecret)> {
+    /// New secrets. `address` is none behind a socket of the file system; `further` are names that the person gave.
+    pub(super) fn new(
+        scheme: Scheme,
+        address: Option<SocketAddr>,
+        further: &[String],
+    ) -> io::Result<(Self, LinkSecret)> {
         let (secret, cookie_text) = (token::new_token()?, token::new_token()?);
-        let names = port.map(|port| ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).to_vec());
+        let port = address.map(|address| address.port());
+        let mut names: Vec<String> = further.iter().map(|name| with_port(name, port.unwrap_or(443))).collect();
+        if let Some(address) = address {
+            let own = ["127.0.0.1", "localhost", "[::1]"].map(|name| with_port(name, address.port()));
+            names.extend(own);
+            names.push(address.to_string());
+        }
         let guard = Self {
             secret: Digest::of(secret.as_bytes()),
             cookie: Digest::of(cookie_text.as_bytes()),
             cookie_text,
             // Another console on this machine has another port, and its cookie must not be taken for ours.
             cookie_name: port.map_or_else(|| "tripwire-socket".to_owned(), |port| format!("tripwire-{port}")),
-            names: names.unwrap_or_default(),
+            names,
+            is_socket: address.is_none(),
+            scheme,
         };
         Ok((guard, LinkSecret(secret)))
     }
@@ -53,7 +94,7 @@ impl Guard {
         if hosts.next().is_some() || !self.is_our_name(host) {
             return Err(refused("this host is not served here"));
         }
-        let ours = format!("http://{host}");
+        let ours = format!("{}://{host}", self.scheme.name());
         if headers.get_all(ORIGIN).iter().any(|origin| origin.as_bytes() != ours.as_bytes()) {
             return Err(refused("another origin has nothing to ask here"));
         }
@@ -66,9 +107,13 @@ impl Guard {
         }
     }
 
-    fn is_our_name(&self, host: &str) -> bool {
-        if !self.names.is_empty() {
-            return self.names.iter().any(|name| name == host);
+    /// Whether this is a name under which the page is asked.
+    pub(super) fn is_our_name(&self, host: &str) -> bool {
+        if self.names.iter().any(|name| name == host) {
+            return true;
+        }
+        if !self.is_socket {
+            return false;
         }
         let name = host.rsplit_once(':').map_or(host, |(name, port)| if is_port(port) { name } else { host });
         matches!(name, "127.0.0.1" | "localhost" | "[::1]")
@@ -110,10 +155,35 @@ impl Guard {
 
     /// The header that gives the cookie to a caller who has the secret.
     pub(super) fn cookie_header(&self) -> String {
-        format!("{}={}; Path=/api; HttpOnly; SameSite=Strict", self.cookie_name, self.cookie_text)
+        let secure = match self.scheme {
+            Scheme::Http => "",
+            Scheme::Https => "; Secure",
+        };
+        format!("{}={}; Path=/api; HttpOnly; SameSite=Strict{secure}", self.cookie_name, self.cookie_text)
     }
 }
 
 fn is_port(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_as_browsers_ask_for_them() {
+        assert_eq!(with_port("box.example", 8443), "box.example:8443");
+        assert_eq!(with_port("box.example", 443), "box.example");
+        assert_eq!(with_port("box.example:8443", 1), "box.example:8443");
+        assert_eq!(with_port("[fd00::1]", 8443), "[fd00::1]:8443");
+        let (guard, _) = Guard::new(Scheme::Https, "10.0.0.2:8443".parse().ok(), &["box.example".to_owned()]).unwrap();
+        for ours in ["box.example:8443", "10.0.0.2:8443", "127.0.0.1:8443", "localhost:8443"] {
+            assert!(guard.is_our_name(ours), "{ours}");
+        }
+        for other in ["box.example", "evil.example:8443", "10.0.0.3:8443", ""] {
+            assert!(!guard.is_our_name(other), "{other}");
+        }
+        assert!(guard.cookie_header().contains("; Secure"));
+    }
 }

@@ -4,9 +4,11 @@ use super::api::{self, Query};
 use super::assets::ASSETS;
 use super::guard::Guard;
 use super::limits::{BODY_BYTES_MAX, BODY_WAIT};
+use super::link::{self, LinkRequest};
 use super::reply::{NotDone, Reply, of_json, of_value, with_type};
 use super::shared::Shared;
 use super::stream;
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SET_COOKIE};
@@ -22,8 +24,11 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
 
 async fn route(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Reply, NotDone> {
     let (method, headers) = (request.method().clone(), request.headers());
-    shared.guard.check_place(&method, headers)?;
     let path = request.uri().path().to_owned();
+    if let Some(token) = path.strip_prefix(link::PATH) {
+        return confirm(shared, request, token.to_owned()).await;
+    }
+    shared.guard.check_place(&method, headers)?;
     let Some(behind) = path.strip_prefix("/api/") else { return asset(&method, &path) };
     if method == Method::GET {
         shared.guard.check_reader(headers)?;
@@ -50,17 +55,38 @@ async fn route(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Reply
     let Some(act) = behind.strip_prefix("act/").map(str::to_owned) else {
         return Err(NotDone::not_found("there is no such act"));
     };
-    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
-    let late = |_| NotDone::new(StatusCode::REQUEST_TIMEOUT, "the request took too long");
-    let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(late)?;
-    let large = |_| NotDone::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large or broke off");
-    let body = body.map_err(large)?.to_bytes();
+    let body = body_of(request).await?;
     let shared = Arc::clone(shared);
     aside(move || api::act(&shared, &act, &body)).await.map(of_json)
 }
 
+/// Answers a request for the link of a message: who may is the link's own affair.
+async fn confirm(shared: &Arc<Shared>, request: Request<Incoming>, token: String) -> Result<Reply, NotDone> {
+    let (method, headers) = (request.method().clone(), request.headers().clone());
+    let form = if method == Method::POST {
+        let body = body_of(request).await?;
+        let text = std::str::from_utf8(&body).map_err(|_| NotDone::bad("the form cannot be read"))?;
+        parse_query(text)?
+    } else if method == Method::GET || method == Method::HEAD {
+        Query::new()
+    } else {
+        return Err(NotDone::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and POST"));
+    };
+    let shared = Arc::clone(shared);
+    aside(move || link::answer(&shared, &LinkRequest { method, headers, token, form })).await
+}
+
+/// The body of a request, within bounds of size and time.
+async fn body_of(request: Request<Incoming>) -> Result<Bytes, NotDone> {
+    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
+    let late = |_| NotDone::new(StatusCode::REQUEST_TIMEOUT, "the request took too long");
+    let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(late)?;
+    let large = |_| NotDone::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large or broke off");
+    Ok(body.map_err(large)?.to_bytes())
+}
+
 /// Does what waits for the disk beside the server's own thread.
-async fn aside(work: impl FnOnce() -> Result<String, NotDone> + Send + 'static) -> Result<String, NotDone> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, NotDone> + Send + 'static) -> Result<T, NotDone> {
     let broke = |_| NotDone::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a defect of tripwire; please report it");
     tokio::task::spawn_blocking(work).await.map_err(broke)?
 }

@@ -1,17 +1,18 @@
-//! The server: it listens on this machine only, watches the journals and ends with a signal.
+//! The server: it listens on this machine, elsewhere with TLS only, watches the journals and ends with a signal.
 
-use super::guard::Guard;
+use super::error::WebError;
+use super::guard::{Guard, Scheme, with_port};
 use super::limits::{CONNECTIONS_MAX, HEAD_BYTES_MAX, HEAD_WAIT};
 use super::pages;
 use super::reply::NotDone;
 use super::shared::Shared;
+use super::tls::{self, TlsFiles};
 use crate::host::Host;
 use crate::live;
 use hyper::StatusCode;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -20,9 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use tripwire_core::explain::{ExitClass, Explain};
+use tokio_rustls::TlsAcceptor;
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,51 +40,12 @@ pub struct ServeOptions {
     pub listen: Listen,
     /// The person and the machine.
     pub host: Host,
+    /// Further names under which the page is asked.
+    pub names: Vec<String>,
+    /// The certificate, where it speaks TLS; demanded where others can reach it.
+    pub tls: Option<TlsFiles>,
     /// After how long to end by itself, if it shall.
     pub ends_after: Option<Duration>,
-}
-
-/// Why the page is not served.
-#[derive(Debug, thiserror::Error)]
-pub enum WebError {
-    /// Others could reach the address.
-    #[error("`{address}` can be reached by others, and this page has no TLS yet")]
-    Open {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The address cannot be listened on.
-    #[error("cannot listen on `{place}`: {error}")]
-    Listen {
-        /// The address or the socket.
-        place: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// The system refused.
-    #[error("the system gives no runtime or no randomness: {0}")]
-    Runtime(io::Error),
-}
-
-impl Explain for WebError {
-    fn hint(&self) -> Cow<'_, str> {
-        match self {
-            Self::Open { .. } => {
-                "listen on 127.0.0.1 or `unix:PATH`, and reach it from elsewhere through `ssh -L 8080:127.0.0.1:PORT`"
-                    .into()
-            }
-            Self::Listen { .. } => "choose another place with `--listen 127.0.0.1:0` or `--listen unix:PATH`".into(),
-            Self::Runtime(_) => "raise the limits of this process, then run it again".into(),
-        }
-    }
-
-    fn exit_class(&self) -> ExitClass {
-        match self {
-            Self::Open { .. } => ExitClass::Refused,
-            Self::Listen { .. } => ExitClass::BadInput,
-            Self::Runtime(_) => ExitClass::Internal,
-        }
-    }
 }
 
 /// Where the page is served, and the secret of its link.
@@ -103,7 +65,13 @@ pub fn serve(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
     if let Listen::Address(address) = &options.listen
         && !address.ip().is_loopback()
     {
-        return Err(WebError::Open { address: *address });
+        let address = *address;
+        if options.tls.is_none() {
+            return Err(WebError::Open { address });
+        }
+        if address.ip().is_unspecified() && options.names.is_empty() {
+            return Err(WebError::NoName { address });
+        }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(WebError::Runtime)?;
     let served = runtime.block_on(run(options, ready));
@@ -113,9 +81,10 @@ pub fn serve(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
 }
 
 async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), WebError> {
-    let ServeOptions { listen, host, ends_after } = options;
-    let listener = Listener::bind(&listen).await?;
-    let (guard, secret) = Guard::new(listener.port()).map_err(WebError::Runtime)?;
+    let ServeOptions { listen, host, names, tls, ends_after } = options;
+    let tls = tls.as_ref().map(tls::acceptor).transpose()?;
+    let listener = Listener::bind(&listen, tls).await?;
+    let (guard, secret) = Guard::new(listener.scheme(), listener.address(), &names).map_err(WebError::Runtime)?;
     let shared = Arc::new(Shared::new(host.clone(), guard));
     let heard = Arc::downgrade(&shared);
     std::thread::spawn(move || {
@@ -129,11 +98,11 @@ async fn run(options: ServeOptions, ready: impl FnOnce(Ready)) -> Result<(), Web
     });
     // The first page finds what it shows already known.
     let first = Arc::clone(&shared);
-    std::thread::spawn(move || drop(first.sessions()));
+    std::thread::spawn(move || drop(first.model.sessions()));
     let mut terminate = signal(SignalKind::terminate()).map_err(WebError::Runtime)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(WebError::Runtime)?;
     let ends_at = ends_after.map(|after| tokio::time::Instant::now() + after);
-    ready(Ready { place: listener.place(), secret: secret.0 });
+    ready(Ready { place: listener.place(names.first()), secret: secret.0 });
     loop {
         tokio::select! {
             accepted = listener.accept(&shared) => if accepted.is_err() {
@@ -156,7 +125,7 @@ async fn until(time: Option<tokio::time::Instant>) {
 }
 
 enum Listener {
-    Tcp(TcpListener, SocketAddr),
+    Tcp(TcpListener, SocketAddr, Option<TlsAcceptor>),
     Unix(UnixListener, SocketFile),
 }
 
@@ -171,13 +140,13 @@ impl Drop for SocketFile {
 }
 
 impl Listener {
-    async fn bind(listen: &Listen) -> Result<Self, WebError> {
+    async fn bind(listen: &Listen, tls: Option<TlsAcceptor>) -> Result<Self, WebError> {
         match listen {
             Listen::Address(address) => {
                 let cannot = |error| WebError::Listen { place: address.to_string(), error };
                 let listener = TcpListener::bind(address).await.map_err(cannot)?;
                 let address = listener.local_addr().map_err(cannot)?;
-                Ok(Self::Tcp(listener, address))
+                Ok(Self::Tcp(listener, address, tls))
             }
             Listen::Socket(path) => {
                 use std::os::unix::fs::PermissionsExt as _;
@@ -190,32 +159,63 @@ impl Listener {
         }
     }
 
-    const fn port(&self) -> Option<u16> {
+    const fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Tcp(_, address) => Some(address.port()),
+            Self::Tcp(_, address, _) => Some(*address),
             Self::Unix(..) => None,
         }
     }
 
-    fn place(&self) -> String {
+    const fn scheme(&self) -> Scheme {
         match self {
-            Self::Tcp(_, address) => format!("http://{address}/"),
-            Self::Unix(_, file) => format!("unix:{}", file.0.display()),
+            Self::Tcp(_, _, Some(_)) => Scheme::Https,
+            Self::Tcp(_, _, None) | Self::Unix(..) => Scheme::Http,
+        }
+    }
+
+    /// The address behind which the page is; `name` is what it is called elsewhere.
+    fn place(&self, name: Option<&String>) -> String {
+        match (self, name) {
+            (Self::Tcp(_, address, tls), Some(name)) if tls.is_some() => {
+                format!("https://{}/", with_port(name, address.port()))
+            }
+            (Self::Tcp(_, address, _), _) => format!("{}://{address}/", self.scheme().name()),
+            (Self::Unix(_, file), _) => format!("unix:{}", file.0.display()),
         }
     }
 
     async fn accept(&self, shared: &Arc<Shared>) -> io::Result<()> {
         match self {
-            Self::Tcp(listener, _) => {
+            Self::Tcp(listener, _, tls) => {
                 let (socket, _) = listener.accept().await?;
                 // A socket that cannot be told so only answers a little later.
                 drop(socket.set_nodelay(true));
-                admit(shared, socket);
+                match tls {
+                    Some(acceptor) => shake_hands(shared, acceptor.clone(), socket),
+                    None => admit(shared, socket),
+                }
             }
             Self::Unix(listener, _) => admit(shared, listener.accept().await?.0),
         }
         Ok(())
     }
+}
+
+/// Lets a client agree on TLS, within the time that the head of a request has; one of too many is hung up on.
+fn shake_hands(shared: &Arc<Shared>, acceptor: TlsAcceptor, socket: TcpStream) {
+    let shared = Arc::clone(shared);
+    if shared.handshakes.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+        shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
+    tokio::spawn(async move {
+        let agreed = tokio::time::timeout(HEAD_WAIT, acceptor.accept(socket)).await;
+        shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+        // Who does not speak TLS, or does not trust the certificate, is told so by TLS itself.
+        if let Ok(Ok(stream)) = agreed {
+            admit(&shared, stream);
+        }
+    });
 }
 
 /// Serves one connection, or says that there are too many.

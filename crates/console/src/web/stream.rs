@@ -2,8 +2,9 @@
 
 use super::limits::{GATHER, PING_EVERY, STREAMS_MAX};
 use super::reply::{NotDone, Reply, guarded};
-use super::shared::{Shared, workspace_key};
+use super::shared::Shared;
 use crate::live::Change;
+use crate::model::workspace_key;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};

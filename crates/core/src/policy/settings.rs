@@ -324,6 +324,9 @@ settings! {
         slack: Text = Text::new(""), "SPEC §14";
         /// Whether messages are shown on the desktop, by `notify-send`.
         desktop: Switch = Switch::Off, "SPEC §14";
+        /// The address under which you expose the page of `tripwire web`, such as `https://box.example:8443`; with it a message about a
+        /// held command carries a link that answers it once, within an hour. Empty: no links.
+        link_base: Text = Text::new(""), "SPEC §14";
     }
     /// Budgets of one sandboxed command of our own loop.
     Sandbox sandbox {

@@ -17,7 +17,7 @@ use tripwire_workspace::{Workspace, exclude};
 /// What is promised in a workspace.
 pub(crate) fn promises(workspace: &Workspace) -> Vec<CheckResult> {
     let layout = workspace.layout();
-    vec![how(layout), policy(layout), permissions(layout), journal(layout), key(workspace), git(workspace)]
+    vec![how(layout), policy(layout), permissions(layout), journal(layout), key(workspace), git(workspace), approvals()]
 }
 
 /// What is promised about what runs confined.
@@ -108,6 +108,13 @@ fn key(workspace: &Workspace) -> CheckResult {
     } else {
         CheckResult::off("key", "none yet: the first session makes one", "")
     }
+}
+
+/// A person should know before relying on it.
+fn approvals() -> CheckResult {
+    let proof = "with hooks alone they are not agent-proof: an agent of your account can shed what gives it away, read a console's \
+                 memory or type into its terminal";
+    CheckResult::off("approvals", proof, "tripwire run -- CLIENT")
 }
 
 fn git(workspace: &Workspace) -> CheckResult {

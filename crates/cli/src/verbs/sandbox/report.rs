@@ -3,6 +3,7 @@
 use std::io;
 
 use serde_json::{Value, json};
+use tripwire_console::visible::visible;
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain;
 use tripwire_egress::AllowListError;
@@ -32,7 +33,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                 talk(&format!("tripwire: {note}"));
             }
             for finding in &report.findings {
-                let path = shown(&finding.path.to_string_lossy());
+                let path = visible(&finding.path.to_string_lossy());
                 talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
@@ -73,7 +74,7 @@ fn left_armed(report: &Report) -> Option<Exit> {
         return None;
     }
     for what in left {
-        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", shown(&what)));
+        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", visible(&what)));
     }
     talk(
         "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
@@ -258,8 +259,8 @@ pub(crate) fn changes(form: Form, changes: &ChangeSet) -> Exit {
                 out(&format!(
                     "{:<6} {}  {}",
                     change.kind().name(),
-                    shown(&change.path().to_string_lossy()),
-                    shown(&change.summary())
+                    visible(&change.path().to_string_lossy()),
+                    visible(&change.summary())
                 ));
             }
             out(&format!("digest {digest}"));
@@ -318,21 +319,9 @@ fn out(line: &str) {
 
 fn talk(line: &str) {
     let mut stderr = io::stderr().lock();
-    let safe: Vec<String> = line.split('\n').map(shown).collect();
+    let safe: Vec<String> = line.split('\n').map(visible).collect();
     write_bytes(&mut stderr, safe.join("\n").as_bytes());
     write_bytes(&mut stderr, b"\n");
-}
-
-/// A name that a command made up, so that it can neither move the cursor nor turn the reading direction: what a person reads
-/// before applying a change must be what is there.
-fn shown(text: &str) -> String {
-    text.chars()
-        .flat_map(|char| {
-            let steers = matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-            let escaped = (char.is_control() || steers).then(|| char.escape_default());
-            escaped.map_or_else(|| vec![char], Iterator::collect)
-        })
-        .collect()
 }
 
 /// A reader that went away is no reason to fail the run itself.

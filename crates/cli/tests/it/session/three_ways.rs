@@ -2,6 +2,7 @@
 //! is named with a hint. A verb without a row here fails the test.
 
 use crate::session::fixture::{Place, Said, call, calls};
+use crate::watch::terminal::PtyScreen;
 use std::collections::BTreeSet;
 use std::fs;
 use tripwire_testing::write_program;
@@ -116,6 +117,7 @@ const VERBS: &[Verb] = &[
         (&["status", "--session", "x"], &[2]),
     ),
     Verb("ls", (&["ls"], &[0]), (&["ls", "nobody"], &[2]), (&["ls", "--nonsense"], &[2])),
+    Verb("watch", (&["watch", "--workspace", "."], &[0]), (&["watch"], &[2]), (&["watch", "--session", "../x"], &[2])),
     Verb(
         "web",
         (&["web", "--timeout", "1"], &[0]),
@@ -245,6 +247,14 @@ fn every_verb_of_the_help_works_refuses_and_names_broken_input() {
     for Verb(verb, work, refusal, broken) in VERBS {
         for (way, (args, codes)) in [("work", work), ("refusal", refusal), ("broken input", broken)] {
             let place = prepared();
+            if (*verb, way) == ("watch", "work") {
+                // It works on a terminal only, until a person leaves it.
+                let mut screen = PtyScreen::start(place.command(args), 80, 24);
+                screen.wait_for("make");
+                screen.press("q");
+                assert_eq!(screen.end().code(), Some(0));
+                continue;
+            }
             let said: Said = place.run(args);
             let help = said.err.contains("hint: ") || said.err.contains("Usage: ") || said.err.contains("tripwire:");
             let explained = said.code == 0 || !said.out.is_empty() || help || said.err.contains("try '--help'");

@@ -96,6 +96,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
             "notify.ntfy",
             "notify.slack",
             "notify.desktop",
+            "notify.link_base",
         ],
         source: "Master spec §5; SPEC §3, Gate 4.",
         fires: "Nine tools that timed out, 0.05 each: health 0.55, HEALTH_DEGRADED.",
