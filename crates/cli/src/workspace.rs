@@ -168,6 +168,12 @@ pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
     }
 }
 
+/// Whether a test wants the terminal view to panic; release builds do not ask.
+#[cfg(debug_assertions)]
+pub(crate) fn wants_a_panic() -> bool {
+    std::env::var_os("TRIPWIRE_TEST_PANIC").is_some()
+}
+
 /// Folders in which a run's own folder may be made, best first.
 pub(crate) fn temporary() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from);

@@ -33,10 +33,6 @@ pub(crate) struct WatchArgs {
     /// Only this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Panic once the view is drawn: for tests.
-    #[cfg(debug_assertions)]
-    #[arg(long, hide = true)]
-    panic_for_a_test: bool,
 }
 
 /// Why there is nothing to look at, or nothing to look on.
@@ -77,10 +73,6 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Problem> {
     if let Some(session) = &args.session {
         view.arg("--session").arg(session);
     }
-    #[cfg(debug_assertions)]
-    if args.panic_for_a_test {
-        view.arg("--panic-for-a-test");
-    }
     let status = watch::keep(&mut view)?;
     Ok(match status.code().and_then(|code| u8::try_from(code).ok()) {
         Some(0) => Exit::Done,
@@ -107,7 +99,7 @@ pub(crate) fn screen(args: &WatchArgs) -> Result<Exit, Problem> {
         session: args.session.clone(),
         palette,
         #[cfg(debug_assertions)]
-        breaks: args.panic_for_a_test,
+        breaks: workspace::wants_a_panic(),
     })?;
     Ok(Exit::Done)
 }

@@ -62,7 +62,9 @@ fn watch_the_view_restores_the_terminal_itself_when_the_one_above_is_killed() {
 #[test]
 fn watch_the_terminal_is_restored_before_a_panic_is_told() {
     let fixture = fixture("claude");
-    let mut screen = PtyScreen::start(fixture.command(&["watch", "--panic-for-a-test"]), 80, 24);
+    let mut command = fixture.command(&["watch"]);
+    command.env("TRIPWIRE_TEST_PANIC", "1");
+    let mut screen = PtyScreen::start(command, 80, 24);
     let before = screen.before();
     let status = screen.end();
     assert_eq!(status.code(), Some(1), "{}", screen.contents());
