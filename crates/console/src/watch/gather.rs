@@ -180,7 +180,10 @@ fn waiting_lines(waiting: &Value, only: Option<&str>) -> Vec<WaitLine> {
         },
         client: text(one, "client"),
         session: text(one, "session"),
-        what: text(one, "what"),
+        what: match text(one, "call").as_str() {
+            "" => text(one, "what"),
+            call => format!("`{call}`: {}", text(one, "what")),
+        },
         rule: text(one, "rule"),
         answered_by: text(one, "answeredBy"),
         since_ms: number(one, "sinceMs"),
