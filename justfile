@@ -60,6 +60,11 @@ bench-hook: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-bench --bench hook
 
+# A question over `serve --stdio`, on a disk and in memory, beside a synced append
+bench-stdio: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-bench --bench stdio
+
 # A judgement before a shell command, and a permission's question
 bench-judge:
     cargo bench --profile dist --package tripwire-bench --bench judge --bench authority

@@ -94,15 +94,15 @@ fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
 
 fn write_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
-    for path in reference::write(&tripwire_cli::command(), root)? {
+    for path in reference::write(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)? {
         writeln!(out, "{}", path.strip_prefix(root).unwrap_or(&path).display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    reference::check_page(&tripwire_cli::command(), root)?;
-    writeln!(io::stdout().lock(), "{} is what the parser says", reference::PAGE)?;
+    reference::check(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)?;
+    writeln!(io::stdout().lock(), "{} and {} are what the code says", reference::PAGE, reference::SCHEMA)?;
     Ok(ExitCode::SUCCESS)
 }
 

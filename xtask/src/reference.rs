@@ -9,9 +9,13 @@ use std::{fmt, fs, io};
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use clap_complete::Shell;
+use serde_json::Value;
 
 /// The generated page, relative to the repository; it is committed, so that a reader without a build finds it.
 pub const PAGE: &str = "docs/reference/cli.md";
+
+/// The generated schema of the stdio protocol, committed for the same reason.
+pub const SCHEMA: &str = "docs/reference/stdio.schema.json";
 
 /// Where the man pages go; they are made for a release and not committed.
 pub const MAN_FOLDER: &str = "target/man";
@@ -31,6 +35,8 @@ pub enum ReferenceError {
     },
     /// The committed page was not made from this parser.
     Stale {
+        /// The file.
+        file: &'static str,
         /// The first line that differs.
         line: usize,
     },
@@ -40,8 +46,8 @@ impl fmt::Display for ReferenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, cause } => write!(f, "cannot write `{}`: {cause}", path.display()),
-            Self::Stale { line } => {
-                write!(f, "`{PAGE}` differs from the parser at line {line}; run `cargo xtask reference`")
+            Self::Stale { file, line } => {
+                write!(f, "`{file}` differs from the code at line {line}; run `cargo xtask reference`")
             }
         }
     }
@@ -49,14 +55,15 @@ impl fmt::Display for ReferenceError {
 
 impl std::error::Error for ReferenceError {}
 
-/// Writes page, man pages and completions below `root` and says which files they are.
-pub fn write(command: &Command, root: &Path) -> Result<Vec<PathBuf>, ReferenceError> {
-    let page = root.join(PAGE);
+/// Writes page, schema, man pages and completions below `root` and says which files they are.
+pub fn write(command: &Command, schema: &Value, root: &Path) -> Result<Vec<PathBuf>, ReferenceError> {
+    let (page, schema_file) = (root.join(PAGE), root.join(SCHEMA));
     if let Some(folder) = page.parent() {
         make_folder(folder)?;
     }
     fs::write(&page, markdown(command)).map_err(|cause| failed(&page, cause))?;
-    let mut written = vec![page];
+    fs::write(&schema_file, schema_text(schema)).map_err(|cause| failed(&schema_file, cause))?;
+    let mut written = vec![page, schema_file];
 
     let man = root.join(MAN_FOLDER);
     make_folder(&man)?;
@@ -74,17 +81,25 @@ pub fn write(command: &Command, root: &Path) -> Result<Vec<PathBuf>, ReferenceEr
     Ok(written)
 }
 
-/// Fails when the committed page is not what [`write()`] would write, so that a test can hold it.
-pub fn check_page(command: &Command, root: &Path) -> Result<(), ReferenceError> {
-    let page = root.join(PAGE);
-    let committed = fs::read_to_string(&page).map_err(|cause| failed(&page, cause))?;
-    let expected = markdown(command);
+/// Fails when the committed page or schema is not what [`write()`] would write, so that a test can hold them.
+pub fn check(command: &Command, schema: &Value, root: &Path) -> Result<(), ReferenceError> {
+    check_file(PAGE, &markdown(command), root)?;
+    check_file(SCHEMA, &schema_text(schema), root)
+}
+
+fn check_file(file: &'static str, expected: &str, root: &Path) -> Result<(), ReferenceError> {
+    let path = root.join(file);
+    let committed = fs::read_to_string(&path).map_err(|cause| failed(&path, cause))?;
     if committed == expected {
         return Ok(());
     }
     let same =
         committed.lines().zip(expected.lines()).take_while(|(committed, expected)| committed == expected).count();
-    Err(ReferenceError::Stale { line: same + 1 })
+    Err(ReferenceError::Stale { file, line: same + 1 })
+}
+
+fn schema_text(schema: &Value) -> String {
+    format!("{schema:#}\n")
 }
 
 /// The reference page: every command with its usage, arguments and options, in the parser's order.
@@ -210,6 +225,10 @@ mod tests {
 
     use super::*;
 
+    fn schema() -> Value {
+        serde_json::json!({"protocol": 1})
+    }
+
     fn command() -> Command {
         Command::new("trip")
             .version("1.2.3")
@@ -262,19 +281,19 @@ mod tests {
     #[test]
     fn writing_gives_page_man_and_completions_and_the_check_sees_a_stale_page() {
         let root = std::env::temp_dir().join(format!("xtask-reference-{}", std::process::id()));
-        let written = write(&command(), &root).unwrap();
+        let written = write(&command(), &schema(), &root).unwrap();
         assert!(written.iter().all(|path| path.exists()), "{written:?}");
         let man = fs::read_to_string(root.join(MAN_FOLDER).join("trip-decide.1")).unwrap();
         assert!(man.contains("Decides a stream"));
         let bash = fs::read_to_string(root.join(COMPLETIONS_FOLDER).join("trip.bash")).unwrap();
         assert!(bash.contains("--profile"));
-        check_page(&command(), &root).unwrap();
+        check(&command(), &schema(), &root).unwrap();
 
         let changed = command().about("Guards two runs");
-        let error = check_page(&changed, &root).unwrap_err();
-        assert!(matches!(error, ReferenceError::Stale { line: 7 }), "{error}");
+        let error = check(&changed, &schema(), &root).unwrap_err();
+        assert!(matches!(error, ReferenceError::Stale { line: 7, .. }), "{error}");
         fs::remove_dir_all(&root).unwrap();
-        let missing = check_page(&command(), &root).unwrap_err();
+        let missing = check(&command(), &schema(), &root).unwrap_err();
         assert!(missing.to_string().contains("cli.md"), "{missing}");
     }
 }

@@ -46,10 +46,18 @@ pub enum Exit {
 impl Exit {
     /// How a session stands after its last decision.
     pub(crate) fn of(view: &ChainView, last: &SafetyDecision) -> Self {
+        match Self::of_session(view) {
+            Self::Done => Self::of_refusal(last),
+            stands => stands,
+        }
+    }
+
+    /// How a session stands, whatever was refused in it.
+    pub(crate) const fn of_session(view: &ChainView) -> Self {
         match (view.stopped, view.held) {
             (Some(reason), _) => Self::of_stop(reason),
             (None, Some(reason)) => Self::of_hold(reason),
-            (None, None) => Self::of_refusal(last),
+            (None, None) => Self::Done,
         }
     }
 

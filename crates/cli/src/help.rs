@@ -10,7 +10,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Undo", &["undo", "redo", "diff"]),
     ("Look", &["status", "ls", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),
     ("Tune", &["tune", "explain", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
-    ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
+    ("Plumbing", &["serve", "step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];
 
 /// The parser with its verbs in groups.

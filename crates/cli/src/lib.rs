@@ -49,6 +49,12 @@ pub fn command() -> clap::Command {
     help::grouped(Cli::command())
 }
 
+/// The schema of the protocol of `serve --stdio`, for the reference.
+#[must_use]
+pub fn stdio_schema() -> serde_json::Value {
+    tripwire_embed::stdio::schema()
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();

@@ -30,6 +30,7 @@ mod review;
 mod run;
 pub(crate) mod sandbox;
 mod scan;
+mod serve;
 mod set;
 mod status;
 mod statusline;
@@ -73,6 +74,7 @@ pub(crate) enum Verb {
     NotALoop(not_a_loop::NotALoopArgs),
     Memory(memory::MemoryArgs),
     Step(step::StepArgs),
+    Serve(serve::StdioArgs),
     Decide(decide::DecideArgs),
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
@@ -123,6 +125,7 @@ impl Verb {
             Self::NotALoop(args) => not_a_loop::run(&args),
             Self::Memory(args) => memory::run(&args),
             Self::Step(args) => step::run(&args),
+            Self::Serve(args) => serve::run(&args),
             Self::NotifyAndWait(_) => notify_and_wait::run(),
             Self::Decide(args) => decide::run(&args),
             Self::Replay(args) => replay::run(&args),

@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 24] = [
+const WALLS: [Wall; 25] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -59,6 +59,11 @@ const WALLS: [Wall; 24] = [
         "crates/clients",
         &["authority", "core", "fs", "judge", "observe", "sandbox", "secrets", "session", "shell", "undo", "workspace"],
         Foreign::Network,
+    ),
+    wall(
+        "crates/embed",
+        &["authority", "clients", "core", "journal", "judge", "observe", "secrets", "session", "workspace"],
+        Foreign::NoNetwork,
     ),
     wall(
         "crates/gateway",
