@@ -1,6 +1,7 @@
 //! Project chores as a library, so that `cargo test --workspace` holds the style and not only the person who remembers
 //! to run `cargo xtask tidy`.
 
+pub mod dist;
 pub mod loso;
 pub mod mutants;
 pub mod redaction;

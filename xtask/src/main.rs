@@ -1,4 +1,4 @@
-//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
+//! Project chores as a command: `cargo xtask dist`, `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
 //! `cargo xtask loso`, `cargo xtask redaction`.
 
 use std::io::{self, Write};
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use xtask::dist::{self, WheelChoice};
 use xtask::{loso, mutants, redaction, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
@@ -30,6 +31,15 @@ enum Chore {
         /// Only compare the committed page with the parser
         #[arg(long)]
         check: bool,
+    },
+    /// Build everything that a release holds for this machine's target into one folder
+    Dist {
+        /// The folder; it is replaced
+        #[arg(long, value_name = "FOLDER", default_value = "dist")]
+        out: PathBuf,
+        /// Leave the Python wheel out, which needs maturin
+        #[arg(long)]
+        without_wheel: bool,
     },
     /// Try a random sample of mutants against the tests of core, shell, judge and journal
     Mutants {
@@ -62,6 +72,8 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
+        Chore::Dist { out, without_wheel: true } => run_dist(&own_repository(), &out, WheelChoice::LeftOut),
+        Chore::Dist { out, without_wheel: false } => run_dist(&own_repository(), &out, WheelChoice::Built),
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
@@ -103,6 +115,14 @@ fn write_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> 
 fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     reference::check(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)?;
     writeln!(io::stdout().lock(), "{} and {} are what the code says", reference::PAGE, reference::SCHEMA)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_dist(root: &Path, out: &Path, wheel: WheelChoice) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    dist::run(root, &std::path::absolute(out)?, wheel, |line| {
+        // What nobody reads any more is no reason to stop building.
+        let _unheard = writeln!(io::stdout().lock(), "{line}");
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

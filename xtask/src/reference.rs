@@ -63,22 +63,32 @@ pub fn write(command: &Command, schema: &Value, root: &Path) -> Result<Vec<PathB
     }
     fs::write(&page, markdown(command)).map_err(|cause| failed(&page, cause))?;
     fs::write(&schema_file, schema_text(schema)).map_err(|cause| failed(&schema_file, cause))?;
-    let mut written = vec![page, schema_file];
+    let Pages { man, completions } = write_pages(command, root)?;
+    Ok(vec![page, schema_file, man, completions])
+}
 
+/// Where the pages that are not committed went.
+#[derive(Debug)]
+pub struct Pages {
+    /// The folder of the man pages.
+    pub man: PathBuf,
+    /// The folder of the completions.
+    pub completions: PathBuf,
+}
+
+/// Writes man pages and completions below `root`.
+pub fn write_pages(command: &Command, root: &Path) -> Result<Pages, ReferenceError> {
     let man = root.join(MAN_FOLDER);
     make_folder(&man)?;
     clap_mangen::generate_to(command.clone(), &man).map_err(|cause| failed(&man, cause))?;
-    written.push(man);
-
     let completions = root.join(COMPLETIONS_FOLDER);
     make_folder(&completions)?;
     let name = command.get_name().to_owned();
     for shell in [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::Zsh] {
-        let file = clap_complete::generate_to(shell, &mut command.clone(), &name, &completions)
+        clap_complete::generate_to(shell, &mut command.clone(), &name, &completions)
             .map_err(|cause| failed(&completions, cause))?;
-        written.push(file);
     }
-    Ok(written)
+    Ok(Pages { man, completions })
 }
 
 /// Fails when the committed page or schema is not what [`write()`] would write, so that a test can hold them.

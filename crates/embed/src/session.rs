@@ -127,6 +127,9 @@ impl GuardedSession {
         };
         if begins {
             session.take(What::IterationStarted, &Event::Prompt)?;
+        } else {
+            // A record that does not verify is told now, and not at the first call.
+            session.driver.refresh()?;
         }
         Ok(session)
     }
@@ -162,7 +165,7 @@ impl GuardedSession {
             answer = answer::in_held_session(answer, &held);
         }
         Ok(match answer {
-            Answer::Refuse { reason, turn } => Admission::Stopped(Box::new(stop(&decisions, reason, turn))),
+            Answer::Refuse { reason, turn } => Admission::Stopped(Box::new(self.stop(&decisions, reason, turn))),
             Answer::Pass => self.admit(tool, question, None),
             Answer::Tell(text) | Answer::SendBack(text) | Answer::Override { text, .. } => {
                 self.admit(tool, question, Some(text))
@@ -193,7 +196,7 @@ impl GuardedSession {
         };
         let (answer, decisions) = self.take(What::Event(event), &Event::Done(open.tool, outcome))?;
         self.open.remove(call);
-        Ok(result_answer(answer, &decisions))
+        Ok(self.result_answer(answer, &decisions))
     }
 
     /// Closes a call that has no result: that is no success.
@@ -217,7 +220,11 @@ impl GuardedSession {
         let event = self.signed(event, told.agent.as_ref(), None);
         let (_, decisions) = self.take(What::Event(event), &Event::Other)?;
         self.usage = UsageSource::Told;
-        Ok(ResultAnswer { note: None, stop: ends(&decisions).map(|_| Box::new(stop_of(&decisions))) })
+        Ok(ResultAnswer {
+            note: None,
+            stop: ends(&decisions)
+                .map(|last| Box::new(self.stop(&decisions, format!("tripwire: {}", last.safety.reason), Turn::Ends))),
+        })
     }
 
     /// Announces a sub-agent, which shares the session and its budget, and gives the id that its calls carry.
@@ -234,7 +241,7 @@ impl GuardedSession {
         };
         let (answer, decisions) = self.take(What::Event(event), &Event::AgentStarted)?;
         if let Answer::Refuse { reason, turn } = answer {
-            return Ok(Err(Box::new(stop(&decisions, reason, turn))));
+            return Ok(Err(Box::new(self.stop(&decisions, reason, turn))));
         }
         if self.agents.len() >= AGENTS_MAX {
             self.agents.pop_first();
@@ -373,7 +380,7 @@ impl GuardedSession {
         let outcome = Outcome { output: why.words().to_owned(), failed: Some(true), ..Outcome::default() };
         let (answer, decisions) = self.take(What::Event(event), &Event::Done(open.tool, outcome))?;
         self.open.remove(call);
-        Ok(result_answer(answer, &decisions))
+        Ok(self.result_answer(answer, &decisions))
     }
 
     /// An event with who acted, and in which step.
@@ -410,17 +417,41 @@ impl GuardedSession {
         let mut numbered = (2..).map(|number: u64| AgentId(format!("{name}-{number}")));
         numbered.find(|agent| !self.agents.contains_key(agent)).unwrap_or(wanted)
     }
-}
 
-/// The answer to a result.
-fn result_answer(answer: Answer, decisions: &[Decision]) -> ResultAnswer {
-    match answer {
-        Answer::Pass => ResultAnswer::default(),
-        Answer::Tell(text) | Answer::SendBack(text) | Answer::Override { text, .. } => {
-            ResultAnswer { note: Some(text), stop: None }
+    /// The answer to a result.
+    fn result_answer(&self, answer: Answer, decisions: &[Decision]) -> ResultAnswer {
+        match answer {
+            Answer::Pass => ResultAnswer::default(),
+            Answer::Tell(text) | Answer::SendBack(text) | Answer::Override { text, .. } => {
+                ResultAnswer { note: Some(text), stop: None }
+            }
+            Answer::Refuse { reason, turn } => {
+                ResultAnswer { note: None, stop: Some(Box::new(self.stop(decisions, reason, turn))) }
+            }
         }
-        Answer::Refuse { reason, turn } => {
-            ResultAnswer { note: None, stop: Some(Box::new(stop(decisions, reason, turn))) }
+    }
+
+    /// Why something may not go on, from the newest decision that says so.
+    fn stop(&self, decisions: &[Decision], message: String, turn: Turn) -> Stop {
+        let decision = decisions.iter().rev().find(|decision| !decision.safety.allowed).or(decisions.last());
+        let code = decision.and_then(open_question);
+        let kind = if turn == Turn::Ends || code.is_some() { StopKind::Held } else { StopKind::Refused };
+        let safety = decision.map(|decision| &decision.safety);
+        let mut evidence: Vec<u64> =
+            safety.iter().flat_map(|safety| safety.evidence.indices()).map(|index| index.get()).collect();
+        if evidence.is_empty() && kind == StopKind::Held {
+            // What holds the session was decided earlier.
+            evidence.extend(self.driver.view().cause.map(|cause| cause.at.get()));
+        }
+        Stop {
+            kind,
+            reason: safety.map_or_else(|| message.clone(), |safety| safety.reason.to_string()),
+            rule: safety.map(|safety| safety.rule.id().to_owned()).unwrap_or_default(),
+            evidence,
+            retry_after_ms: safety.and_then(|safety| safety.retry_after_ms).map(|wait| wait.get()),
+            code: code.map(|code| code.to_string()),
+            message,
+            hint: safety.map(|safety| refusal_hint(safety).into_owned()).unwrap_or_default(),
         }
     }
 }
@@ -428,39 +459,4 @@ fn result_answer(answer: Answer, decisions: &[Decision]) -> ResultAnswer {
 /// The decision after which nothing may follow.
 fn ends(decisions: &[Decision]) -> Option<&Decision> {
     decisions.last().filter(|decision| !decision.safety.allowed && answer::turn_of(decision) == Turn::Ends)
-}
-
-fn stop_of(decisions: &[Decision]) -> Stop {
-    let reason = decisions.last().map(|decision| decision.safety.reason.to_string()).unwrap_or_default();
-    stop(decisions, format!("tripwire: {reason}"), Turn::Ends)
-}
-
-/// Why something may not go on, from the newest decision that says so.
-fn stop(decisions: &[Decision], message: String, turn: Turn) -> Stop {
-    let Some(decision) = decisions.iter().rev().find(|decision| !decision.safety.allowed).or(decisions.last()) else {
-        // INVARIANT: every input has a decision; without one nothing may go on.
-        return Stop {
-            kind: StopKind::Held,
-            reason: message.clone(),
-            rule: String::new(),
-            evidence: Vec::new(),
-            retry_after_ms: None,
-            code: None,
-            message,
-            hint: String::new(),
-        };
-    };
-    let safety = &decision.safety;
-    let code = open_question(decision);
-    let kind = if turn == Turn::Ends || code.is_some() { StopKind::Held } else { StopKind::Refused };
-    Stop {
-        kind,
-        reason: safety.reason.to_string(),
-        rule: safety.rule.id().to_owned(),
-        evidence: safety.evidence.indices().iter().map(|index| index.get()).collect(),
-        retry_after_ms: safety.retry_after_ms.map(|wait| wait.get()),
-        code: code.map(|code| code.to_string()),
-        message,
-        hint: refusal_hint(safety).into_owned(),
-    }
 }

@@ -107,6 +107,7 @@ fn embed_1_an_identical_loop_is_held_and_so_are_two_calls_in_turn() {
         }
         assert_eq!(stop["kind"], "held", "{commands:?}");
         assert!(stop["rule"].as_str().is_some_and(|rule| !rule.is_empty()), "{stop}");
+        assert!(stop["evidence"].as_array().is_some_and(|evidence| !evidence.is_empty()), "{stop}");
         assert!(stop["hint"].as_str().is_some_and(|hint| hint.contains("tripwire")), "{stop}");
         assert_eq!(program.end().0, 7, "a loop");
         place.run(&["replay", &place.session()]).ended(0);
