@@ -8,3 +8,4 @@ pub mod redaction;
 pub mod reference;
 pub mod robust;
 pub mod tidy;
+pub mod typescript;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
+use crate::typescript::declarations;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use clap_complete::Shell;
@@ -16,6 +17,9 @@ pub const PAGE: &str = "docs/reference/cli.md";
 
 /// The generated schema of the stdio protocol, committed for the same reason.
 pub const SCHEMA: &str = "docs/reference/stdio.schema.json";
+
+/// The generated types of the Node package, committed because they are published as they are.
+pub const TYPES: &str = "packaging/npm/lib/protocol.d.ts";
 
 /// Where the man pages go; they are made for a release and not committed.
 pub const MAN_FOLDER: &str = "target/man";
@@ -55,16 +59,21 @@ impl fmt::Display for ReferenceError {
 
 impl std::error::Error for ReferenceError {}
 
-/// Writes page, schema, man pages and completions below `root` and says which files they are.
+/// Writes page, schema, types, man pages and completions below `root` and says which files they are.
 pub fn write(command: &Command, schema: &Value, root: &Path) -> Result<Vec<PathBuf>, ReferenceError> {
-    let (page, schema_file) = (root.join(PAGE), root.join(SCHEMA));
-    if let Some(folder) = page.parent() {
-        make_folder(folder)?;
+    let mut written = Vec::new();
+    let texts = [(PAGE, markdown(command)), (SCHEMA, schema_text(schema)), (TYPES, declarations(schema))];
+    for (name, text) in texts {
+        let file = root.join(name);
+        if let Some(folder) = file.parent() {
+            make_folder(folder)?;
+        }
+        fs::write(&file, text).map_err(|cause| failed(&file, cause))?;
+        written.push(file);
     }
-    fs::write(&page, markdown(command)).map_err(|cause| failed(&page, cause))?;
-    fs::write(&schema_file, schema_text(schema)).map_err(|cause| failed(&schema_file, cause))?;
     let Pages { man, completions } = write_pages(command, root)?;
-    Ok(vec![page, schema_file, man, completions])
+    written.extend([man, completions]);
+    Ok(written)
 }
 
 /// Where the pages that are not committed went.
@@ -94,7 +103,8 @@ pub fn write_pages(command: &Command, root: &Path) -> Result<Pages, ReferenceErr
 /// Fails when the committed page or schema is not what [`write()`] would write, so that a test can hold them.
 pub fn check(command: &Command, schema: &Value, root: &Path) -> Result<(), ReferenceError> {
     check_file(PAGE, &markdown(command), root)?;
-    check_file(SCHEMA, &schema_text(schema), root)
+    check_file(SCHEMA, &schema_text(schema), root)?;
+    check_file(TYPES, &declarations(schema), root)
 }
 
 fn check_file(file: &'static str, expected: &str, root: &Path) -> Result<(), ReferenceError> {

@@ -46,10 +46,8 @@ pub enum Exit {
 impl Exit {
     /// How a session stands after its last decision.
     pub(crate) fn of(view: &ChainView, last: &SafetyDecision) -> Self {
-        match Self::of_session(view) {
-            Self::Done => Self::of_refusal(last),
-            stands => stands,
-        }
+        let stands = Self::of_session(view);
+        if stands == Self::Done { Self::of_refusal(last) } else { stands }
     }
 
     /// How a session stands, whatever was refused in it.

@@ -33,6 +33,7 @@ use version::VersionDetail;
 ///
 /// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
 /// same decisions on every machine. Without a command it shows how it stands here, and the next command to type.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag; the second needs the first")]
 #[derive(Debug, Parser)]
 #[command(name = "tripwire", version, disable_version_flag = true, after_help = AFTER_HELP)]
 struct Cli {

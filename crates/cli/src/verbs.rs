@@ -4,6 +4,7 @@ mod agent;
 mod allow;
 mod approvals;
 mod arm;
+mod check;
 mod completions;
 mod control;
 mod cost;
@@ -69,6 +70,7 @@ pub(crate) enum Verb {
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
+    Check(check::CheckArgs),
     Export(export::ExportArgs),
     Tune(tune::TuneArgs),
     NotALoop(not_a_loop::NotALoopArgs),
@@ -121,6 +123,7 @@ impl Verb {
             Self::Log(args) => log::run(&args),
             Self::Why(args) => why::run(&args),
             Self::Verify(args) => verify::run(&args),
+            Self::Check(args) => check::run(&args),
             Self::Export(args) => export::run(&args),
             Self::NotALoop(args) => not_a_loop::run(&args),
             Self::Memory(args) => memory::run(&args),

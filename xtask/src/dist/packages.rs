@@ -23,6 +23,17 @@ const NPM_PLATFORMS: [(&str, &str, &str); 4] = [
     ("aarch64-apple-darwin", "darwin", "arm64"),
 ];
 
+/// The files of the main package.
+const NPM_FILES: [(&str, u32); 7] = [
+    ("package.json", 0o644),
+    ("README.md", 0o644),
+    ("bin/tripwire.js", 0o755),
+    ("lib/binary.js", 0o644),
+    ("lib/index.js", 0o644),
+    ("lib/index.d.ts", 0o644),
+    ("lib/protocol.d.ts", 0o644),
+];
+
 /// Everything but the binary, the wheel and what lists them.
 pub(super) fn all(root: &Path, facts: &BuildFacts, binary: &[u8]) -> Result<Vec<ReleaseFile>, DistError> {
     let mut files = npm(root, facts, binary)?;
@@ -40,7 +51,7 @@ fn npm(root: &Path, facts: &BuildFacts, binary: &[u8]) -> Result<Vec<ReleaseFile
     let licence = read(&root.join("LICENSE-MIT"))?;
     let fill = |text: String| text.replace("@VERSION@", &facts.version);
     let mut main = vec![ArchiveFile::new("package/LICENSE-MIT", 0o644, licence.clone())];
-    for (name, mode) in [("package.json", 0o644), ("README.md", 0o644), ("bin/tripwire.js", 0o755)] {
+    for (name, mode) in NPM_FILES {
         let text = fill(read_text(&folder.join(name))?);
         main.push(ArchiveFile::new(format!("package/{name}"), mode, text));
     }

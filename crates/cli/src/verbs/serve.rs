@@ -59,7 +59,7 @@ fn begin(options: &SessionOptions) -> Result<GuardedSession, EmbedError> {
     for note in session.notes() {
         print::say(&format!("note: {note}"));
     }
-    Ok(session.telling(Box::new(|driver, taken| crate::notify::notify(driver, taken))))
+    Ok(session.telling(Box::new(crate::notify::notify)))
 }
 
 fn say_ending(served: &Served) {

@@ -4,7 +4,8 @@ use crate::session::fixture::Place;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A program on the other end of the pipes.
 struct Program {
@@ -278,4 +279,20 @@ fn embed_3_wrong_usage_of_the_verb_is_refused_with_its_own_code() {
     place.run(&["serve", "--stdio", "--budget", "much"]).ended(2);
     place.feed(&["serve", "--stdio"], "").ended(0);
     assert!(!place.geometry("journal").exists(), "nothing asked, nothing made");
+}
+
+#[test]
+fn embed_4_the_node_package_speaks_the_protocol() {
+    let place = Place::new();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/npm/test/guard.test.js");
+    let mut node = Command::new("node");
+    node.arg("--test").arg(tests.canonicalize().unwrap()).current_dir(place.work());
+    node.env("HOME", place.path().join("home")).env("XDG_STATE_HOME", place.path().join("state"));
+    node.env("TRIPWIRE_BINARY", env!("CARGO_BIN_EXE_tripwire"));
+    match node.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+        Err(error) => eprintln!("SKIPPED: no node here: {error}"),
+    }
 }
