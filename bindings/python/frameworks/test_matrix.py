@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 from drivers import DRIVERS, version
@@ -104,6 +105,24 @@ class TestFramework:
         stop, _, ran, _ = drive(driver, lambda n, tools: ("bash", {"command": f"cat file{n}"}), work)
         assert isinstance(stop, Held) and len(ran) <= 4, (stop, ran)
         seen(driver, "STOP file", f"held after {len(ran)} calls")
+
+
+EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*_example.py")), ids=lambda file: file.stem)
+def test_the_example_runs_and_its_loop_is_held(example):
+    package = example.stem.removesuffix("_example").replace("_", "-")
+    driver = next(driver for driver in DRIVERS if driver.package.startswith(package))
+    if version(driver) is None:
+        pytest.skip(f"{driver.package} IS NOT INSTALLED")
+    model = ScriptedModel(lambda n, tools: ("bash", {"command": "echo the same error; false"}))
+    try:
+        environment = {**os.environ, "OPENAI_BASE_URL": model.address, "OPENAI_API_KEY": "fake"}
+        ended = subprocess.run([sys.executable, str(example)], env=environment, capture_output=True, text=True, timeout=120)
+    finally:
+        model.close()
+    assert ended.returncode == 0 and "held: " in ended.stdout, (ended.stdout[-400:], ended.stderr[-2000:])
 
 
 def table():
