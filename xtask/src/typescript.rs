@@ -42,9 +42,11 @@ fn comment(schema: &Value, indent: &str, text: &mut String) {
 
 fn object(schema: &Value, indent: &str) -> String {
     let Some(fields) = schema["properties"].as_object() else {
-        return match &schema["additionalProperties"] {
-            values @ Value::Object(_) => format!("{{ [key: string]: {} }}", kind(values, indent)),
-            _ => "{}".to_owned(),
+        let values = &schema["additionalProperties"];
+        return if values.is_object() {
+            format!("{{ [key: string]: {} }}", kind(values, indent))
+        } else {
+            "{}".to_owned()
         };
     };
     let inner = format!("{indent}  ");
@@ -71,7 +73,7 @@ fn kind(schema: &Value, indent: &str) -> String {
     let names: Vec<&str> = match &schema["type"] {
         Value::String(name) => vec![name],
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-        _ => return "unknown".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return "unknown".to_owned(),
     };
     let one = |name: &&str| match *name {
         "integer" | "number" => "number".to_owned(),
