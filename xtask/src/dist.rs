@@ -6,17 +6,20 @@
 
 mod archive;
 mod build;
+mod files;
 mod packages;
 mod sbom;
 mod wheel;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use std::{fmt, fs, io};
 use tripwire_core::record::chain::Digest;
 
 pub use build::BuildFacts;
+pub use files::DistError;
+use files::{failed, read, write_file};
 
 /// How large the binary should be at most; what is missing is said at the end.
 const BINARY_BYTES_MAX: u64 = 15 << 20;
@@ -30,45 +33,26 @@ pub enum WheelChoice {
     LeftOut,
 }
 
-/// Why nothing, or not everything, was made.
+/// What is made, and where.
 #[derive(Debug)]
-pub enum DistError {
-    /// A file could not be read or written.
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// A tool could not be started, or failed.
-    Tool {
-        /// The command.
-        command: String,
-        /// What it said, or why it did not start.
-        problem: String,
-        /// What to do about it.
-        hint: &'static str,
-    },
+pub struct DistOptions {
+    /// The folder; it is replaced.
+    pub out: PathBuf,
+    /// A binary that was built before; by default it is built.
+    pub binary: Option<PathBuf>,
+    /// Whether the wheel is built too.
+    pub wheel: WheelChoice,
 }
 
-impl fmt::Display for DistError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { path, cause } => write!(f, "`{}`: {cause}", path.display()),
-            Self::Tool { command, problem, hint } => write!(f, "`{command}`: {problem}\nhint: {hint}"),
-        }
-    }
-}
-
-impl std::error::Error for DistError {}
-
-/// Makes the folder and says what is in it, a line for each file as it is made.
-pub fn run(root: &Path, out: &Path, wheel: WheelChoice, mut say: impl FnMut(&str)) -> Result<(), DistError> {
+/// Makes the folder and says what is in it, a line for each file.
+pub fn run(root: &Path, options: &DistOptions, mut say: impl FnMut(&str)) -> Result<(), DistError> {
     let begun = Instant::now();
-    let facts = BuildFacts::read(root)?;
-    say(&format!("building {} {} for {} at {}", facts.version, facts.commit, facts.target, facts.epoch));
-    let built = build::binary(root, &facts)?;
-    let binary = read(&built)?;
+    let (out, facts) = (options.out.as_path(), BuildFacts::read(root)?);
+    say(&format!("{} {} for {} at {}", facts.version, facts.commit, facts.target, facts.epoch));
+    let binary = match &options.binary {
+        Some(built) => read(built)?,
+        None => read(&build::binary(root, &facts)?)?,
+    };
     let bytes = u64::try_from(binary.len()).unwrap_or(u64::MAX);
     if out.exists() {
         fs::remove_dir_all(out).map_err(failed(out))?;
@@ -85,7 +69,7 @@ pub fn run(root: &Path, out: &Path, wheel: WheelChoice, mut say: impl FnMut(&str
         put(package.name, &package.bytes, package.mode)?;
     }
     put(format!("tripwire-guard-{}.cdx.json", facts.version), sbom::cyclonedx(root, &facts)?.as_bytes(), 0o644)?;
-    if wheel == WheelChoice::Built {
+    if options.wheel == WheelChoice::Built {
         say("building the wheel");
         names.extend(wheel::build(root, out, &binary, &facts)?);
     }
@@ -110,23 +94,4 @@ fn checksums(out: &Path, names: &[String]) -> Result<String, DistError> {
         writeln!(text, "{}  {name}", Digest::of(&read(&out.join(name))?)).unwrap_or_default();
     }
     Ok(text)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, DistError> {
-    fs::read(path).map_err(failed(path))
-}
-
-fn read_text(path: &Path) -> Result<String, DistError> {
-    fs::read_to_string(path).map_err(failed(path))
-}
-
-fn write_file(path: &Path, bytes: &[u8], mode: u32) -> Result<(), DistError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::write(path, bytes).map_err(failed(path))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed(path))
-}
-
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> DistError {
-    let path = path.to_owned();
-    move |cause| DistError::File { path, cause }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::dist::{self, WheelChoice};
+use xtask::dist::{self, DistOptions, WheelChoice};
 use xtask::{loso, mutants, redaction, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
@@ -37,6 +37,9 @@ enum Chore {
         /// The folder; it is replaced
         #[arg(long, value_name = "FOLDER", default_value = "dist")]
         out: PathBuf,
+        /// Take this binary instead of building one
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
         /// Leave the Python wheel out, which needs maturin
         #[arg(long)]
         without_wheel: bool,
@@ -72,8 +75,10 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
-        Chore::Dist { out, without_wheel: true } => run_dist(&own_repository(), &out, WheelChoice::LeftOut),
-        Chore::Dist { out, without_wheel: false } => run_dist(&own_repository(), &out, WheelChoice::Built),
+        Chore::Dist { out, binary, without_wheel } => {
+            let wheel = if without_wheel { WheelChoice::LeftOut } else { WheelChoice::Built };
+            run_dist(&own_repository(), DistOptions { out, binary, wheel })
+        }
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
@@ -118,8 +123,9 @@ fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_dist(root: &Path, out: &Path, wheel: WheelChoice) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    dist::run(root, &std::path::absolute(out)?, wheel, |line| {
+fn run_dist(root: &Path, mut options: DistOptions) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    options.out = std::path::absolute(&options.out)?;
+    dist::run(root, &options, |line| {
         // What nobody reads any more is no reason to stop building.
         let _unheard = writeln!(io::stdout().lock(), "{line}");
     })?;

@@ -1,6 +1,6 @@
 //! The static binary, built the same way everywhere, and the facts of the build that it carries.
 
-use super::{DistError, read_text};
+use super::files::{DistError, read_text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -2,7 +2,7 @@
 
 use super::archive::{ArchiveFile, Folders, ar, gzip, tar};
 use super::build::BuildFacts;
-use super::{DistError, read, read_text};
+use super::files::{DistError, failed, read, read_text};
 use crate::reference;
 use std::fs;
 use std::path::Path;
@@ -92,8 +92,8 @@ fn debian(root: &Path, facts: &BuildFacts, binary: &[u8]) -> Result<ReleaseFile,
     let written = reference::write_pages(&tripwire_cli::command(), root)
         .map_err(|error| DistError::File { path: root.to_owned(), cause: std::io::Error::other(error.to_string()) })?;
     for (from, to) in [(written.man, "./usr/share/man/man1"), (written.completions, "./usr/share/tripwire-guard")] {
-        for entry in fs::read_dir(&from).map_err(super::failed(&from))? {
-            let path = entry.map_err(super::failed(&from))?.path();
+        for entry in fs::read_dir(&from).map_err(failed(&from))? {
+            let path = entry.map_err(failed(&from))?.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let is_page = name.ends_with(".1");
             let bytes = read(&path)?;

@@ -1,7 +1,7 @@
 //! What is inside of the binary, as a CycloneDX list made from cargo's own resolution.
 
 use super::build::{BuildFacts, said};
-use super::{DistError, read_text};
+use super::files::{DistError, read_text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

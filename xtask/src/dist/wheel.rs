@@ -1,7 +1,7 @@
 //! The Python wheel: the module, and the binary as a script of the venv.
 
 use super::build::{BuildFacts, run};
-use super::{DistError, failed, write_file};
+use super::files::{DistError, failed, write_file};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
