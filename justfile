@@ -65,6 +65,11 @@ bench-hook: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-bench --bench hook
 
+# A question over `serve --stdio`, on a disk and in memory, beside a synced append
+bench-stdio: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-bench --bench stdio
+
 # A judgement before a shell command, and a permission's question
 bench-judge:
     cargo bench --profile dist --package tripwire-bench --bench judge --bench authority
@@ -92,14 +97,22 @@ man:
     cargo xtask reference
     @echo "man -l target/man/tripwire.1"
 
-# What a release holds: the static binary, man pages, completions and licences, in target/release-files
-[doc('Everything that is shipped, in one folder')]
-dist: static man
-    rm -rf target/release-files && mkdir -p target/release-files/man/man1 target/release-files/completions
-    cp "target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md target/release-files/
-    cp target/man/*.1 target/release-files/man/man1/
-    cp target/completions/* target/release-files/completions/
-    @ls target/release-files target/release-files/man/man1 | head -50
+# What a release holds for this machine's target: the static binary, the packages around it, checksums, a list of what is inside
+[doc('Everything that is shipped, in dist/')]
+dist:
+    cargo xtask dist --out dist
+
+# Every package of dist/ installed in a clean folder without cargo, with times
+test-install:
+    packaging/test/install.sh dist
+
+# The Python package with its tests, in a venv of its own (needs python3)
+test-python:
+    bindings/python/test.sh
+
+# Four agent frameworks, unmodified and at pinned versions, each under the guard on a scripted model; writes no docs unless TRIPWIRE_WRITE_DOCS=1
+test-frameworks:
+    bindings/python/frameworks/run.sh
 
 # Licences, advisories, duplicate versions, sources (cargo install --locked cargo-deny)
 deny:

@@ -1,4 +1,4 @@
-//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
+//! Project chores as a command: `cargo xtask dist`, `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
 //! `cargo xtask loso`, `cargo xtask redaction`.
 
 use std::io::{self, Write};
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use xtask::dist::{self, DistOptions, WheelChoice};
 use xtask::{loso, mutants, redaction, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
@@ -30,6 +31,18 @@ enum Chore {
         /// Only compare the committed page with the parser
         #[arg(long)]
         check: bool,
+    },
+    /// Build everything that a release holds for this machine's target into one folder
+    Dist {
+        /// The folder; it is replaced
+        #[arg(long, value_name = "FOLDER", default_value = "dist")]
+        out: PathBuf,
+        /// Take this binary instead of building one
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+        /// Leave the Python wheel out, which needs maturin
+        #[arg(long)]
+        without_wheel: bool,
     },
     /// Try a random sample of mutants against the tests of core, shell, judge and journal
     Mutants {
@@ -62,6 +75,10 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
+        Chore::Dist { out, binary, without_wheel } => {
+            let wheel = if without_wheel { WheelChoice::LeftOut } else { WheelChoice::Built };
+            run_dist(&own_repository(), DistOptions { out, binary, wheel })
+        }
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
@@ -94,15 +111,24 @@ fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
 
 fn write_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
-    for path in reference::write(&tripwire_cli::command(), root)? {
+    for path in reference::write(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)? {
         writeln!(out, "{}", path.strip_prefix(root).unwrap_or(&path).display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    reference::check_page(&tripwire_cli::command(), root)?;
-    writeln!(io::stdout().lock(), "{} is what the parser says", reference::PAGE)?;
+    reference::check(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)?;
+    writeln!(io::stdout().lock(), "{} and {} are what the code says", reference::PAGE, reference::SCHEMA)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_dist(root: &Path, mut options: DistOptions) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    options.out = std::path::absolute(&options.out)?;
+    dist::run(root, &options, |line| {
+        // What nobody reads any more is no reason to stop building.
+        let _unheard = writeln!(io::stdout().lock(), "{line}");
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

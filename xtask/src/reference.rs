@@ -6,12 +6,20 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
+use crate::typescript::declarations;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use clap_complete::Shell;
+use serde_json::Value;
 
 /// The generated page, relative to the repository; it is committed, so that a reader without a build finds it.
 pub const PAGE: &str = "docs/reference/cli.md";
+
+/// The generated schema of the stdio protocol, committed for the same reason.
+pub const SCHEMA: &str = "docs/reference/stdio.schema.json";
+
+/// The generated types of the Node package, committed because they are published as they are.
+pub const TYPES: &str = "packaging/npm/lib/protocol.d.ts";
 
 /// Where the man pages go; they are made for a release and not committed.
 pub const MAN_FOLDER: &str = "target/man";
@@ -31,6 +39,8 @@ pub enum ReferenceError {
     },
     /// The committed page was not made from this parser.
     Stale {
+        /// The file.
+        file: &'static str,
         /// The first line that differs.
         line: usize,
     },
@@ -40,8 +50,8 @@ impl fmt::Display for ReferenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, cause } => write!(f, "cannot write `{}`: {cause}", path.display()),
-            Self::Stale { line } => {
-                write!(f, "`{PAGE}` differs from the parser at line {line}; run `cargo xtask reference`")
+            Self::Stale { file, line } => {
+                write!(f, "`{file}` differs from the code at line {line}; run `cargo xtask reference`")
             }
         }
     }
@@ -49,42 +59,67 @@ impl fmt::Display for ReferenceError {
 
 impl std::error::Error for ReferenceError {}
 
-/// Writes page, man pages and completions below `root` and says which files they are.
-pub fn write(command: &Command, root: &Path) -> Result<Vec<PathBuf>, ReferenceError> {
-    let page = root.join(PAGE);
-    if let Some(folder) = page.parent() {
-        make_folder(folder)?;
+/// Writes page, schema, types, man pages and completions below `root` and says which files they are.
+pub fn write(command: &Command, schema: &Value, root: &Path) -> Result<Vec<PathBuf>, ReferenceError> {
+    let mut written = Vec::new();
+    let texts = [(PAGE, markdown(command)), (SCHEMA, schema_text(schema)), (TYPES, declarations(schema))];
+    for (name, text) in texts {
+        let file = root.join(name);
+        if let Some(folder) = file.parent() {
+            make_folder(folder)?;
+        }
+        fs::write(&file, text).map_err(|cause| failed(&file, cause))?;
+        written.push(file);
     }
-    fs::write(&page, markdown(command)).map_err(|cause| failed(&page, cause))?;
-    let mut written = vec![page];
+    let Pages { man, completions } = write_pages(command, root)?;
+    written.extend([man, completions]);
+    Ok(written)
+}
 
+/// Where the pages that are not committed went.
+#[derive(Debug)]
+pub struct Pages {
+    /// The folder of the man pages.
+    pub man: PathBuf,
+    /// The folder of the completions.
+    pub completions: PathBuf,
+}
+
+/// Writes man pages and completions below `root`.
+pub fn write_pages(command: &Command, root: &Path) -> Result<Pages, ReferenceError> {
     let man = root.join(MAN_FOLDER);
     make_folder(&man)?;
     clap_mangen::generate_to(command.clone(), &man).map_err(|cause| failed(&man, cause))?;
-    written.push(man);
-
     let completions = root.join(COMPLETIONS_FOLDER);
     make_folder(&completions)?;
     let name = command.get_name().to_owned();
     for shell in [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::Zsh] {
-        let file = clap_complete::generate_to(shell, &mut command.clone(), &name, &completions)
+        clap_complete::generate_to(shell, &mut command.clone(), &name, &completions)
             .map_err(|cause| failed(&completions, cause))?;
-        written.push(file);
     }
-    Ok(written)
+    Ok(Pages { man, completions })
 }
 
-/// Fails when the committed page is not what [`write()`] would write, so that a test can hold it.
-pub fn check_page(command: &Command, root: &Path) -> Result<(), ReferenceError> {
-    let page = root.join(PAGE);
-    let committed = fs::read_to_string(&page).map_err(|cause| failed(&page, cause))?;
-    let expected = markdown(command);
+/// Fails when the committed page or schema is not what [`write()`] would write, so that a test can hold them.
+pub fn check(command: &Command, schema: &Value, root: &Path) -> Result<(), ReferenceError> {
+    check_file(PAGE, &markdown(command), root)?;
+    check_file(SCHEMA, &schema_text(schema), root)?;
+    check_file(TYPES, &declarations(schema), root)
+}
+
+fn check_file(file: &'static str, expected: &str, root: &Path) -> Result<(), ReferenceError> {
+    let path = root.join(file);
+    let committed = fs::read_to_string(&path).map_err(|cause| failed(&path, cause))?;
     if committed == expected {
         return Ok(());
     }
     let same =
         committed.lines().zip(expected.lines()).take_while(|(committed, expected)| committed == expected).count();
-    Err(ReferenceError::Stale { line: same + 1 })
+    Err(ReferenceError::Stale { file, line: same + 1 })
+}
+
+fn schema_text(schema: &Value) -> String {
+    format!("{schema:#}\n")
 }
 
 /// The reference page: every command with its usage, arguments and options, in the parser's order.
@@ -210,6 +245,10 @@ mod tests {
 
     use super::*;
 
+    fn schema() -> Value {
+        serde_json::json!({"protocol": 1})
+    }
+
     fn command() -> Command {
         Command::new("trip")
             .version("1.2.3")
@@ -262,19 +301,19 @@ mod tests {
     #[test]
     fn writing_gives_page_man_and_completions_and_the_check_sees_a_stale_page() {
         let root = std::env::temp_dir().join(format!("xtask-reference-{}", std::process::id()));
-        let written = write(&command(), &root).unwrap();
+        let written = write(&command(), &schema(), &root).unwrap();
         assert!(written.iter().all(|path| path.exists()), "{written:?}");
         let man = fs::read_to_string(root.join(MAN_FOLDER).join("trip-decide.1")).unwrap();
         assert!(man.contains("Decides a stream"));
         let bash = fs::read_to_string(root.join(COMPLETIONS_FOLDER).join("trip.bash")).unwrap();
         assert!(bash.contains("--profile"));
-        check_page(&command(), &root).unwrap();
+        check(&command(), &schema(), &root).unwrap();
 
         let changed = command().about("Guards two runs");
-        let error = check_page(&changed, &root).unwrap_err();
-        assert!(matches!(error, ReferenceError::Stale { line: 7 }), "{error}");
+        let error = check(&changed, &schema(), &root).unwrap_err();
+        assert!(matches!(error, ReferenceError::Stale { line: 7, .. }), "{error}");
         fs::remove_dir_all(&root).unwrap();
-        let missing = check_page(&command(), &root).unwrap_err();
+        let missing = check(&command(), &schema(), &root).unwrap_err();
         assert!(missing.to_string().contains("cli.md"), "{missing}");
     }
 }

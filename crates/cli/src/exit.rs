@@ -46,10 +46,16 @@ pub enum Exit {
 impl Exit {
     /// How a session stands after its last decision.
     pub(crate) fn of(view: &ChainView, last: &SafetyDecision) -> Self {
+        let stands = Self::of_session(view);
+        if stands == Self::Done { Self::of_refusal(last) } else { stands }
+    }
+
+    /// How a session stands, whatever was refused in it.
+    pub(crate) const fn of_session(view: &ChainView) -> Self {
         match (view.stopped, view.held) {
             (Some(reason), _) => Self::of_stop(reason),
             (None, Some(reason)) => Self::of_hold(reason),
-            (None, None) => Self::of_refusal(last),
+            (None, None) => Self::Done,
         }
     }
 

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 /// The groups of verbs; a verb in none of them is not shown.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["scan", "run", "init", "doctor", "agent", "gateway"]),
+    ("Start", &["scan", "run", "init", "doctor", "check", "agent", "gateway"]),
     ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "set", "arm", "disarm"]),
     ("Undo", &["undo", "redo", "diff"]),
     ("Look", &["status", "ls", "watch", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),
     ("Tune", &["tune", "explain", "policy", "not-a-loop", "judge", "review", "identity", "memory"]),
-    ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
+    ("Plumbing", &["serve", "step", "decide", "hook", "statusline", "sandbox", "completions"]),
 ];
 
 /// The parser with its verbs in groups.

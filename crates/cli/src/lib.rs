@@ -16,6 +16,7 @@ mod sessions;
 mod snapshots;
 mod telemetry;
 mod verbs;
+mod version;
 mod workspace;
 
 pub use exit::Exit;
@@ -26,14 +27,22 @@ use clap::{CommandFactory, FromArgMatches as _, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use verbs::{Verb, here, hook, sandbox};
+use version::VersionDetail;
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
 /// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
 /// same decisions on every machine. Without a command it shows how it stands here, and the next command to type.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag; the second needs the first")]
 #[derive(Debug, Parser)]
-#[command(name = "tripwire", version, after_help = AFTER_HELP)]
+#[command(name = "tripwire", version, disable_version_flag = true, after_help = AFTER_HELP)]
 struct Cli {
+    /// Print the version.
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With `--version`: the facts of this build.
+    #[arg(long, requires = "version")]
+    verbose: bool,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -49,6 +58,12 @@ pub fn command() -> clap::Command {
     help::grouped(Cli::command())
 }
 
+/// The schema of the protocol of `serve --stdio`, for the reference.
+#[must_use]
+pub fn stdio_schema() -> serde_json::Value {
+    tripwire_embed::stdio::schema()
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -61,8 +76,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             if arguments.get(1).is_some_and(|first| first == "-h") { help::short(command()) } else { command() };
         let parsed = parser.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
         match parsed {
-            Ok(Cli { verb: Some(verb) }) => verb.run(command),
-            Ok(Cli { verb: None }) => here::run(),
+            Ok(Cli { version: true, verbose: false, .. }) => version::print(VersionDetail::Number),
+            Ok(Cli { version: true, verbose: true, .. }) => version::print(VersionDetail::Everything),
+            Ok(Cli { verb: Some(verb), .. }) => verb.run(command),
+            Ok(Cli { verb: None, .. }) => here::run(),
             Err(error) => Ok(print::usage(&error)),
         }
     };

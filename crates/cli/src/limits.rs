@@ -2,14 +2,7 @@
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tripwire_core::units::MicroUsd;
-
-/// A budget in micro-dollars: `5usd`, `$0.50`, `2.5`.
-pub(crate) fn budget(text: &str) -> Result<u64, String> {
-    let wrong = || "write dollars, such as `5usd` or `0.50usd`".to_owned();
-    let sum = MicroUsd::parse(text).ok_or_else(wrong)?.get();
-    if sum == 0 { Err("a budget of nothing allows nothing".to_owned()) } else { Ok(sum) }
-}
+pub(crate) use tripwire_embed::budget;
 
 /// A span of time: `90s`, `15m`, `2h`, `1h30m`, `1d`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {

@@ -4,6 +4,7 @@ mod agent;
 mod allow;
 mod approvals;
 mod arm;
+mod check;
 mod completions;
 mod control;
 mod cost;
@@ -30,6 +31,7 @@ mod review;
 mod run;
 pub(crate) mod sandbox;
 mod scan;
+mod serve;
 mod set;
 mod status;
 mod statusline;
@@ -70,11 +72,13 @@ pub(crate) enum Verb {
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
+    Check(check::CheckArgs),
     Export(export::ExportArgs),
     Tune(tune::TuneArgs),
     NotALoop(not_a_loop::NotALoopArgs),
     Memory(memory::MemoryArgs),
     Step(step::StepArgs),
+    Serve(serve::StdioArgs),
     Decide(decide::DecideArgs),
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
@@ -125,10 +129,12 @@ impl Verb {
             Self::Log(args) => log::run(&args),
             Self::Why(args) => why::run(&args),
             Self::Verify(args) => verify::run(&args),
+            Self::Check(args) => check::run(&args),
             Self::Export(args) => export::run(&args),
             Self::NotALoop(args) => not_a_loop::run(&args),
             Self::Memory(args) => memory::run(&args),
             Self::Step(args) => step::run(&args),
+            Self::Serve(args) => serve::run(&args),
             Self::NotifyAndWait(_) => notify_and_wait::run(),
             Self::Decide(args) => decide::run(&args),
             Self::Replay(args) => replay::run(&args),

@@ -1,19 +1,21 @@
-//! Which workspace and which session a verb is about; the environment is read here and nowhere else.
+//! Which workspace and which session a verb is about.
 
 use crate::error::Problem;
 use crate::print;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tripwire_clients::{Client, Homes};
-use tripwire_journal::keys::KeyHome;
-use tripwire_secrets::{KnownSecret, Redactor};
-use tripwire_session::driver::{Signing, views, workspace_redactor};
+use tripwire_clients::Client;
+use tripwire_embed::environment;
+pub(crate) use tripwire_embed::environment::{
+    homes, key_home, known, places, remember, role as role_variable, signing,
+};
+use tripwire_secrets::Redactor;
+use tripwire_session::driver::{views, workspace_redactor};
 use tripwire_undo::UndoStore;
+use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::{Places, StatePlace, Workspace, exclude};
 
 /// The workspace.
 #[derive(Debug, Clone, Args)]
@@ -95,19 +97,8 @@ pub(crate) struct Acting {
 impl Acting {
     /// The role that was named, by the flag or in the environment.
     pub(crate) fn named(&self) -> Option<String> {
-        self.role.clone().or_else(role_variable)
+        self.role.clone().or_else(environment::role)
     }
-}
-
-/// The role in the environment; an empty one is none.
-pub(crate) fn role_variable() -> Option<String> {
-    std::env::var("TRIPWIRE_ROLE").ok().filter(|role| !role.is_empty())
-}
-
-/// Where a workspace's state may live, by the environment.
-pub(crate) fn places() -> Places {
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    Places { xdg_state_home: set("XDG_STATE_HOME"), xdg_config_home: set("XDG_CONFIG_HOME"), home: set("HOME") }
 }
 
 /// Where the person's state lives; none without a home.
@@ -115,25 +106,10 @@ pub(crate) fn state_home() -> Option<PathBuf> {
     places().state_home()
 }
 
-/// Where the person's key lives; none without a home.
-pub(crate) fn key_home() -> Option<KeyHome> {
-    KeyHome::locate(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())
-}
-
-/// Who signs the checkpoints of this workspace's sessions.
-pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
-    key_home().map(|home| Signing::new(home, workspace.root().to_owned()).knowing(secrets()))
-}
-
 /// What keeps secrets out of what is stored beside this workspace's sessions.
 pub(crate) fn redactor(workspace: &Workspace) -> Result<Redactor, Problem> {
     let policy = policy_file::load_for(workspace.layout())?.policy;
     Ok(workspace_redactor(workspace.layout(), signing(workspace).as_ref(), &policy)?)
-}
-
-/// The secrets in the environment, by the names of their variables.
-pub(crate) fn secrets() -> Vec<KnownSecret> {
-    std::env::vars_os().filter_map(|(name, value)| KnownSecret::of_variable(name.to_str()?, value.to_str()?)).collect()
 }
 
 /// Opens the workspace of a folder. Every verb that may make `.geometry/` comes through here, so that none of them leaves
@@ -145,26 +121,10 @@ pub(crate) fn open(folder: &Path) -> Result<Workspace, Problem> {
     Ok(workspace)
 }
 
-/// Puts the workspace into the list of those that `tripwire ls` looks at. A list that cannot be written is no reason to do
-/// nothing, and not worth a word in a hook.
-pub(crate) fn remember(workspace: &Workspace) {
-    if let Some(known) = known() {
-        known.add(workspace.root()).ok();
-    }
-}
-
-/// The list of workspaces in which this person used tripwire; none without a home.
-pub(crate) fn known() -> Option<KnownWorkspaces> {
-    state_home().map(|state| KnownWorkspaces::of_person(&state))
-}
-
-/// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
+/// Keeps `.geometry/` out of the person's commits, and says where it could not.
 pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
-    if workspace.state() == StatePlace::InStateHome {
-        return;
-    }
-    if let Err(error) = exclude::exclude_geometry(workspace.root()) {
-        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    if let Some(note) = environment::keep_out_of_commits(workspace) {
+        print::say(&format!("note: {note}"));
     }
 }
 
@@ -180,17 +140,6 @@ pub(crate) fn temporary() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
     folders.push(PathBuf::from("/tmp"));
     folders
-}
-
-/// The person's folders and the clients', as the environment names them.
-pub(crate) fn homes() -> Homes {
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    let own =
-        Homes { home: set("HOME"), state: set("XDG_STATE_HOME"), config: set("XDG_CONFIG_HOME"), ..Homes::default() };
-    Client::ALL.into_iter().map(|client| client.home()).fold(own, |homes, home| match set(home.variable) {
-        Some(value) => homes.with(home, value),
-        None => homes,
-    })
 }
 
 /// What of the person's own the client's processes do not see: the keys, and all snapshots.

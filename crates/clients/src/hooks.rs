@@ -5,17 +5,16 @@
 //! error inside, the answer is the form that refuses.
 
 pub mod alive;
-pub(crate) mod answer;
+pub mod answer;
 mod calls;
 pub(crate) mod dialect;
 mod disk;
 pub(crate) mod event;
 mod figures;
 pub mod handler;
-mod held_call;
+pub(crate) mod held_call;
 mod hook_call;
 mod inputs;
-mod legible;
 mod memory;
 pub(crate) mod reply;
 pub(crate) mod time_limit;
@@ -27,6 +26,7 @@ pub use answer::{Answer, Turn};
 pub use dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 pub use event::{Agent, Event, Outcome, Repeat, Source, ToolCall};
 pub use figures::FigureUse;
+pub use held_call::open_question;
 pub use hook_call::{HookCall, asks_to_go_on, broken, read, say, waits_out_pause};
 pub use inputs::model_request;
 pub use reply::{HookError, Reply};

@@ -6,6 +6,7 @@
 mod adapter;
 mod aider;
 mod anthropic_api;
+pub mod asked_call;
 pub mod canary;
 mod check_result;
 pub mod checkup;
@@ -21,6 +22,7 @@ mod hookless;
 pub mod hooks;
 pub mod install;
 pub mod launch;
+mod legible;
 mod openai_api;
 mod opencode;
 pub mod past;

@@ -9,7 +9,8 @@ use crate::transcript::{AnswerFigures, CountedBy, Item};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
-use tripwire_core::label::Fingerprint;
+use tripwire_core::chain::event::AgentEvent;
+use tripwire_core::label::{Fingerprint, Label};
 use tripwire_core::prices::{self, PriceBasis, PriceList};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_core::usage::Usage;
@@ -121,6 +122,63 @@ pub fn estimate(input: &str, output: &str) -> Figures {
         context: None,
         window: None,
         answer: Fingerprint::NONE,
+    }
+}
+
+impl Figures {
+    /// What answers of this model used, at these prices.
+    #[must_use]
+    pub fn told(model: &str, tokens: Usage, context: Option<Tokens>, list: &PriceList) -> Self {
+        let cost = list.cost(model, &tokens);
+        Self {
+            tokens,
+            cost: cost.micro_usd,
+            basis: cost.basis,
+            model: model.to_owned(),
+            context,
+            window: prices::window(model),
+            answer: Fingerprint::NONE,
+        }
+    }
+
+    /// Puts the tokens and the money into a call's event.
+    pub fn put_into(&self, event: &mut AgentEvent) {
+        let priced = self.event(None, None);
+        let AgentEvent { cache_read_tokens, cache_write_tokens, cost_micro_usd, input_tokens, model, .. } = priced;
+        let AgentEvent { output_tokens, reasoning_tokens, token_count, .. } = priced;
+        (event.cache_read_tokens, event.cache_write_tokens) = (cache_read_tokens, cache_write_tokens);
+        (event.cost_micro_usd, event.model) = (cost_micro_usd, model);
+        (event.input_tokens, event.output_tokens) = (input_tokens, output_tokens);
+        (event.reasoning_tokens, event.token_count) = (reasoning_tokens, token_count);
+    }
+
+    /// The event that tells the engine.
+    #[must_use]
+    pub fn event(&self, agent: Option<&str>, window: Option<Tokens>) -> AgentEvent {
+        let tokens = &self.tokens;
+        let output = tokens.output.plus(tokens.reasoning);
+        let model = match self.basis {
+            PriceBasis::Listed => Label::cut(&self.model),
+            PriceBasis::HighestKnown => {
+                Label::cut(&format!("{} (no price known: the highest known one is taken)", self.model))
+            }
+        };
+        AgentEvent {
+            agent_id: agent.map(Label::cut),
+            cache_read_tokens: Some(tokens.cache_read),
+            cache_write_tokens: Some(tokens.cache_write.plus(tokens.cache_write_long)),
+            context_tokens: self.context,
+            // What the client itself says about its window is better than any table.
+            context_window: self.context.and(window.or(self.window)),
+            cost_micro_usd: Some(self.cost),
+            input_tokens: Some(tokens.fresh_input),
+            model: Some(model),
+            output_tokens: Some(output),
+            reasoning_tokens: Some(tokens.reasoning),
+            token_count: tokens.input().plus(output),
+            turn_id: self.answer.is_some().then(|| Label::cut(&self.answer.to_string())),
+            ..AgentEvent::default()
+        }
     }
 }
 

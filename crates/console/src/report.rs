@@ -8,7 +8,7 @@ mod share;
 
 pub use data::{MorningPage, SessionPage};
 pub use gather::{ReportError, gather};
-pub(crate) use html::escaped;
+pub use html::escaped;
 
 impl MorningPage {
     /// As a page that opens from disk and asks nobody for anything.

@@ -62,6 +62,23 @@ pub(crate) struct DecideArgs {
     check: bool,
 }
 
+impl DecideArgs {
+    /// Compares a scenario with what its lines expect, under the policy of a workspace.
+    pub(crate) const fn checking(file: PathBuf, workspace: PathBuf) -> Self {
+        Self {
+            file,
+            chosen: PolicyArgs::of_profile(None),
+            workspace: Some(workspace),
+            json: false,
+            text: false,
+            lenient: false,
+            record: None,
+            run_id: String::new(),
+            check: true,
+        }
+    }
+}
+
 /// How decisions are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecisionsAs {

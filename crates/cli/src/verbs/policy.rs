@@ -76,6 +76,11 @@ pub(crate) fn run(args: &PolicyVerbArgs) -> Result<Exit, Problem> {
     }
 }
 
+/// Checks the policy files of a workspace, as `policy check` does without a file.
+pub(crate) fn check_workspace(place: &Where) -> Result<Exit, Problem> {
+    check(&PolicyCheckArgs { file: None, place: place.clone(), json: false })
+}
+
 fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
     let (lines, policy) = (loaded.lines, args.chosen.over(loaded.policy, None)?);

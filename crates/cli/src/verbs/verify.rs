@@ -38,6 +38,13 @@ pub(crate) struct VerifyArgs {
     form: Form,
 }
 
+impl VerifyArgs {
+    /// Every session of a workspace, with the key of this machine.
+    pub(crate) fn of_all(place: &Where) -> Self {
+        Self { target: None, all: true, key: None, place: place.clone(), form: Form { json: false } }
+    }
+}
+
 /// What was verified, and with whose word.
 struct Verified {
     report: Report,

@@ -11,6 +11,7 @@ mod memory;
 mod not_a_loop;
 mod notify;
 mod replay;
+mod serve;
 mod status;
 mod step;
 mod storm;

@@ -1,5 +1,6 @@
 //! Every verb through the binary: its success, its refusal, its broken input.
 
+mod check;
 mod completions;
 mod decide;
 mod explain;

@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use std::time::Duration;
+use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
 use tripwire_core::effect::{Effect, HoldReason, LoopOverride, Sameness};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
@@ -46,7 +47,8 @@ pub enum Turn {
 const RESULT_BYTES_MAX: usize = 2_048;
 
 /// The answer to one event, from all decisions that it led to, oldest first. `waiting` holds the remarks that wait for an answer that can carry them.
-pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<String>) -> Answer {
+#[must_use]
+pub fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<String>) -> Answer {
     waiting.extend(decisions.iter().flat_map(|decision| remarks(decision)));
     // A constraint that came with an event which carries no text waits for the next one that does.
     if !matches!(event, Event::Asked(_) | Event::Done(..)) {
@@ -123,7 +125,8 @@ pub(super) fn unanswered(answer: Answer, waited: Duration) -> Answer {
 }
 
 /// The same in a session that is held: whatever is refused there, the turn ends, because nothing else would pass either.
-pub(super) fn in_held_session(answer: Answer, held: &str) -> Answer {
+#[must_use]
+pub fn in_held_session(answer: Answer, held: &str) -> Answer {
     match answer {
         Answer::Refuse { reason, turn: Turn::GoesOn } => {
             Answer::Refuse { reason: format!("{reason}; {held}"), turn: Turn::Ends }
@@ -136,9 +139,17 @@ pub(super) fn in_held_session(answer: Answer, held: &str) -> Answer {
     }
 }
 
+/// What holds or ended the session, in words; nothing where it may go on.
+#[must_use]
+pub fn held_words(view: &ChainView) -> Option<String> {
+    let ended = view.stopped.map(|reason| reason.explain());
+    ended.or_else(|| view.binding_hold().map(|hold| hold.explain())).map(str::to_owned)
+}
+
 /// Whether the turn is to end: always when only a person, or a new prompt, can change the answer. A permission that is missing
 /// for one thing is not missing for the next.
-pub(super) fn turn_of(decision: &Decision) -> Turn {
+#[must_use]
+pub fn turn_of(decision: &Decision) -> Turn {
     match &decision.safety.error {
         Some(EnforcementError::CycleTermination(error)) => match error {
             CycleTerminationError::Held(

@@ -1,5 +1,6 @@
 //! What a client's event means, in words that all clients share.
 
+use crate::legible;
 use std::path::PathBuf;
 use tripwire_observe::RawCall;
 
@@ -89,6 +90,12 @@ pub struct Outcome {
 }
 
 impl ToolCall {
+    /// A call with its arguments as they came, made legible.
+    #[must_use]
+    pub fn of(name: &str, arguments: &str, call_id: Option<String>) -> Self {
+        Self { name: name.to_owned(), input: legible::readable(arguments).into_owned(), call_id }
+    }
+
     /// The call as the observer takes it.
     #[must_use]
     pub fn raw(&self) -> RawCall<'_> {

@@ -5,12 +5,12 @@ use super::dialect::StepSource;
 use super::event::Event;
 use super::hook_call::HookCall;
 use super::memory::{HookMemory, Record};
-use crate::usage::{self, Figures};
+use crate::usage;
 use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
-use tripwire_core::prices::{PriceBasis, PriceList};
+use tripwire_core::prices::PriceList;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::FigureSource;
 
@@ -59,8 +59,8 @@ pub(super) fn new(
         match read {
             Ok(Some(figures)) => {
                 let mut event = match used {
-                    FigureUse::Everything => event(&figures, agent, window),
-                    FigureUse::ContextOnly => without_spending(event(&figures, agent, window)),
+                    FigureUse::Everything => figures.event(agent, window),
+                    FigureUse::ContextOnly => without_spending(figures.event(agent, window)),
                 };
                 if let Some(step) = memory.step_of_late_answer(&path, &figures.answer.to_string()) {
                     event.turn_id = Some(Label::cut(&step));
@@ -94,14 +94,7 @@ pub(super) fn fill_in(
 ) {
     let Event::Done(tool, outcome) = &call.event else { return };
     if memory.is_unread() && used == FigureUse::Everything {
-        let figures = usage::estimate(&tool.input, &outcome.output);
-        let priced = self::event(&figures, None, None);
-        let AgentEvent { cache_read_tokens, cache_write_tokens, cost_micro_usd, input_tokens, model, .. } = priced;
-        let AgentEvent { output_tokens, reasoning_tokens, token_count, .. } = priced;
-        (event.cache_read_tokens, event.cache_write_tokens) = (cache_read_tokens, cache_write_tokens);
-        (event.cost_micro_usd, event.model) = (cost_micro_usd, model);
-        (event.input_tokens, event.output_tokens) = (input_tokens, output_tokens);
-        (event.reasoning_tokens, event.token_count) = (reasoning_tokens, token_count);
+        usage::estimate(&tool.input, &outcome.output).put_into(event);
     }
     // A sub-agent has a context of its own.
     if call.agent.is_none() {
@@ -158,32 +151,5 @@ fn without_spending(event: AgentEvent) -> AgentEvent {
         reasoning_tokens: None,
         token_count: Tokens::ZERO,
         ..event
-    }
-}
-
-fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> AgentEvent {
-    let tokens = &figures.tokens;
-    let output = tokens.output.plus(tokens.reasoning);
-    let model = match figures.basis {
-        PriceBasis::Listed => Label::cut(&figures.model),
-        PriceBasis::HighestKnown => {
-            Label::cut(&format!("{} (no price known: the highest known one is taken)", figures.model))
-        }
-    };
-    AgentEvent {
-        agent_id: agent.map(Label::cut),
-        cache_read_tokens: Some(tokens.cache_read),
-        cache_write_tokens: Some(tokens.cache_write.plus(tokens.cache_write_long)),
-        context_tokens: figures.context,
-        // What the client itself says about its window is better than any table.
-        context_window: figures.context.and(window.or(figures.window)),
-        cost_micro_usd: Some(figures.cost),
-        input_tokens: Some(tokens.fresh_input),
-        model: Some(model),
-        output_tokens: Some(output),
-        reasoning_tokens: Some(tokens.reasoning),
-        token_count: tokens.input().plus(output),
-        turn_id: figures.answer.is_some().then(|| Label::cut(&figures.answer.to_string())),
-        ..AgentEvent::default()
     }
 }

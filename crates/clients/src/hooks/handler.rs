@@ -16,6 +16,7 @@ use super::memory::HookMemory;
 use super::reply::Reply;
 use super::undo::{PassedCall, StepSnapshots};
 use super::window;
+use crate::asked_call::is_refused_for_what_it_is;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
 use std::path::Path;
@@ -23,7 +24,6 @@ use std::time::Duration;
 use tripwire_core::chain::event::DiskChanges;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
-use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
@@ -241,7 +241,7 @@ impl HookHandler<'_> {
                 memory.starts_none();
             }
         }
-        let mut held = held_words(driver);
+        let mut held = answer::held_words(&driver.view());
         if let Some(event) = refused {
             let counted = driver.take_now(event, self.clock)?;
             if !counted.decision.safety.allowed && answer::turn_of(&counted.decision) == answer::Turn::Ends {
@@ -410,13 +410,6 @@ struct HookNotes<'a> {
     awaits: &'a mut Option<Label>,
 }
 
-/// What holds or ended the session, in words; nothing where it may go on.
-fn held_words(driver: &Driver) -> Option<String> {
-    let view = driver.view();
-    let ended = view.stopped.map(|reason| reason.explain());
-    ended.or_else(|| view.binding_hold().map(|hold| hold.explain())).map(str::to_owned)
-}
-
 /// Remembers which calls are open.
 fn note_call(call: &HookCall, memory: &mut HookMemory) {
     let ids = call.client.adapter().hooks.call_ids;
@@ -451,30 +444,7 @@ fn answer_to(call: &HookCall, decisions: &[&Decision], memory: &mut HookMemory) 
 fn hammered(context: &CallContext<'_>, decisions: &[&Decision], memory: &mut HookMemory) -> Option<What> {
     let Event::Asked(tool) = &context.call.event else { return None };
     let last = decisions.last()?;
-    match (&last.safety.error, last.safety.allowed) {
-        (
-            Some(
-                EnforcementError::PermissionDenied(_)
-                | EnforcementError::ReviewGating(_)
-                | EnforcementError::FloorHeld(_)
-                | EnforcementError::AgentLimit(_),
-            ),
-            false,
-        ) => Some(What::Event(context.refused(tool, &last.safety.reason, memory))),
-        (
-            Some(
-                EnforcementError::PermissionDenied(_)
-                | EnforcementError::FloorHeld(_)
-                | EnforcementError::ReviewGating(_)
-                | EnforcementError::WallClockTimeout(_)
-                | EnforcementError::CycleTermination(_)
-                | EnforcementError::GuardFailure(_)
-                | EnforcementError::AgentLimit(_),
-            )
-            | None,
-            _,
-        ) => None,
-    }
+    is_refused_for_what_it_is(last).then(|| What::Event(context.refused(tool, &last.safety.reason, memory)))
 }
 
 /// How long a throttled call has to wait; none if waiting does not help.

@@ -17,7 +17,8 @@ pub enum OnHeldCall {
 }
 
 /// The code of a call that is held and that nobody has answered.
-pub(super) fn open_question(decision: &Decision) -> Option<Label> {
+#[must_use]
+pub fn open_question(decision: &Decision) -> Option<Label> {
     match &decision.safety.error {
         Some(EnforcementError::FloorHeld(held)) if !decision.safety.allowed && held.denied.is_none() => {
             Some(held.code.clone())

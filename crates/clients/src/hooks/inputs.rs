@@ -4,20 +4,19 @@ use super::calls::{DenialCause, DeniedCall};
 use super::event::{Event, Outcome, ToolCall};
 use super::figures;
 use super::hook_call::HookCall;
-use super::legible;
 use super::memory::HookMemory;
-use crate::protected::{self, ProtectedPaths};
+use crate::asked_call::{AskedCall, REFUSED};
+use crate::protected::ProtectedPaths;
 use std::path::Path;
-use tripwire_authority::{CommandRuling, Confinement, Surroundings, Who};
 use tripwire_core::chain::ChainView;
-use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
+use tripwire_core::chain::event::{Action, AgentEvent, Flag};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::{MicroUsd, RunMillis};
-use tripwire_judge::{self as judge, Judge};
-use tripwire_observe::{CleanCall, Observer, RawCall, observe};
-use tripwire_secrets::{Redactor, all_placeholders};
+use tripwire_judge as judge;
+use tripwire_observe::{CleanCall, Observer, RawCall};
+use tripwire_secrets::Redactor;
 use tripwire_session::driver::Driver;
 use tripwire_workspace::account;
 
@@ -41,39 +40,24 @@ pub(super) struct CallContext<'a> {
 impl CallContext<'_> {
     /// What an agent asks to do, with the facts about its authority.
     pub(super) fn request(&self, tool: &ToolCall, driver: &Driver) -> What {
-        let facts = observe(&CleanCall::of(&self.raw(tool), self.redactor).raw());
-        let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
-        let who = Who { role: driver.role(), agent };
-        let readable = legible::read(&tool.input);
-        let mut reading = Judge::read_call(self.facts, &tool.name, &tool.input);
-        // A hook confines nothing: what a call could do counts.
-        let at = Surroundings { root: self.root, confinement: Confinement::Open };
-        let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
-        if let CommandRuling::Ask(why) = driver.ruling(who, &self.raw(tool), &reading, at) {
-            reading.ask(Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, &why));
+        let starts = starts_agent(tool).then(|| AgentStart { parent: self.agent().map(Label::cut) });
+        self.asked(tool).request(tool, driver, starts)
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.call.agent.as_ref().map(|agent| agent.id.as_str())
+    }
+
+    /// The call as it is looked at before it runs.
+    fn asked(&self, tool: &ToolCall) -> AskedCall<'_> {
+        AskedCall {
+            root: self.root,
+            protected: self.protected,
+            facts: self.facts,
+            redactor: self.redactor,
+            idle: (self.call.client.adapter().hooks.idle_arguments)(&tool.name),
+            agent: self.agent(),
         }
-        match readable {
-            Ok(input) => {
-                if protected::touches(self.protected, tool, &input, self.facts).is_some() {
-                    (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
-                }
-            }
-            Err(why) => reading.floor = Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
-        }
-        // Only a person may want the placeholder itself in a file or a command.
-        if let Some(placeholder) = all_placeholders(&tool.input).next() {
-            let call = format!("{} {}", tool.name, tool.input);
-            reading.ask(Judge::fact_of_placeholder(self.facts, &call, placeholder));
-        }
-        What::Request(Request {
-            action: facts.action,
-            authority: Some(authority),
-            floor: reading.floor,
-            proposal: None,
-            reserve_micro_usd: None,
-            agent_id: agent.map(Label::cut),
-            starts_agent: starts_agent(tool).then(|| AgentStart { parent: agent.map(Label::cut) }),
-        })
     }
 
     /// A call with its result.
@@ -100,10 +84,8 @@ impl CallContext<'_> {
 
     /// A call that was refused: the client reports no end of it, and an agent that asks for it again and again loops.
     pub(super) fn refused(&self, tool: &ToolCall, why: &str, memory: &mut HookMemory) -> AgentEvent {
-        let raw = RawCall { output: Some(why), error: Some(true), ..self.raw(tool) };
-        let facts = observe(&CleanCall::of(&raw, self.redactor).raw());
         let turn_id = figures::step(self.call, memory, tool.call_id.as_deref());
-        let mut event = AgentEvent { outcome: Some(REFUSED), turn_id, ..facts.event(RunMillis::ZERO) };
+        let mut event = AgentEvent { turn_id, ..self.asked(tool).refused(tool, why) };
         sign(self.call, memory, &mut event);
         event
     }
@@ -144,8 +126,7 @@ impl CallContext<'_> {
     }
 
     fn raw<'b>(&'b self, tool: &'b ToolCall) -> RawCall<'b> {
-        let idle = (self.call.client.adapter().hooks.idle_arguments)(&tool.name);
-        RawCall { workspace_root: self.root.to_str(), idle, ..tool.raw() }
+        self.asked(tool).raw(tool)
     }
 }
 
@@ -230,10 +211,6 @@ pub(super) fn is_prompt(what: &What) -> bool {
 pub(super) fn starts_agent(tool: &ToolCall) -> bool {
     STARTERS.contains(&tool.name.as_str())
 }
-
-/// How a call ends that was not let run.
-const REFUSED: Ended =
-    Ended { error_class: Some(ErrorClass::Refused), exit_code: None, status: Status::Error, test: None };
 
 /// The client compacted the context; how much is left the next figures tell.
 pub(super) fn compacted() -> What {

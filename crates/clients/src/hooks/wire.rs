@@ -1,8 +1,8 @@
 //! What the clients send: one JSON object per event, with nearly the same field names in all of them.
 
 use super::event::{Event, Outcome, Repeat, Source, ToolCall};
-use super::legible;
 use super::reply::HookError;
+use crate::legible;
 use crate::transcript::ToolOutput;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -175,8 +175,9 @@ fn table(title: &str, head: &[&str], rows: impl ExactSizeIterator<Item = Vec<Str
     }
 }
 
-/// A text that is text wherever it stands.
-pub(crate) fn escaped(text: &str) -> String {
+/// A text that is text wherever it stands, in HTML and in XML.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -4,7 +4,7 @@ use crate::verbs::support::run;
 
 /// What surrounds the list of verbs, and one verb of it.
 const HEAD: &str = "\
-Usage: tripwire [COMMAND]
+Usage: tripwire [OPTIONS] [COMMAND]
 
 Start:
   scan         Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule
@@ -12,11 +12,14 @@ Start:
 ";
 const TAIL: &str = "\
 Options:
+  -V, --version
+          Print the version
+
+      --verbose
+          With `--version`: the facts of this build
+
   -h, --help
           Print help (see a summary with '-h')
-
-  -V, --version
-          Print version
 
 Exit codes: 0 done, 1 internal error or (`doctor`, `scan --secrets`) a check that failed, 2 usage or bad input, 3 system error or hard stop,
 4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
@@ -72,7 +75,14 @@ fn every_verb_has_help_and_the_version_is_a_line() {
         let help = run(&[&verb, "--help"], b"");
         assert!(help.done().contains(&format!("Usage: tripwire {verb}")), "{}", help.out);
     }
-    assert_eq!(run(&["--version"], b"").done(), concat!("tripwire ", env!("CARGO_PKG_VERSION"), "\n"));
+    let version = concat!("tripwire ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(run(&["--version"], b"").done(), version);
+    assert_eq!(run(&["-V"], b"").done(), version);
+    let facts = run(&["--version", "--verbose"], b"");
+    assert!(facts.done().starts_with(version), "{}", facts.out);
+    for fact in ["commit: ", "target: ", "rustc: ", "linking: ", "telemetry: ", "stdio protocol: 1"] {
+        assert!(facts.out.contains(fact), "{fact} is not in {}", facts.out);
+    }
 }
 
 #[test]
