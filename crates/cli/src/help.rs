@@ -33,7 +33,7 @@ pub(crate) fn short(command: Command) -> Command {
     let mut template = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
     for (title, verbs) in GROUPS {
         // A text that cannot be written to a string does not exist.
-        writeln!(template, "{:<10} {}", format!("{title}:"), verbs.join(", ")).unwrap_or_default();
+        writeln!(template, "{:<9} {}", format!("{title}:"), verbs.join(", ")).unwrap_or_default();
     }
     template.push_str(FIRST_STEPS);
     command.help_template(template)
