@@ -16,6 +16,7 @@ mod held_call;
 mod hook_call;
 mod inputs;
 mod legible;
+pub mod mcp_event;
 mod memory;
 pub(crate) mod reply;
 pub(crate) mod time_limit;
@@ -25,7 +26,7 @@ pub(crate) mod wire;
 
 pub use answer::{Answer, Turn};
 pub use dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
-pub use event::{Agent, Event, Outcome, Repeat, Source, ToolCall};
+pub use event::{Agent, Event, Outcome, PersonAsk, Repeat, Source, ToolCall};
 pub use figures::FigureUse;
 pub use hook_call::{HookCall, asks_to_go_on, broken, read, say, waits_out_pause};
 pub use inputs::model_request;

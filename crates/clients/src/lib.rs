@@ -21,6 +21,7 @@ mod hookless;
 pub mod hooks;
 pub mod install;
 pub mod launch;
+mod mcp;
 mod openai_api;
 mod opencode;
 pub mod past;

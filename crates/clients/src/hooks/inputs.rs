@@ -1,7 +1,7 @@
 //! From a client's event to the inputs of the engine.
 
 use super::calls::{DenialCause, DeniedCall};
-use super::event::{Event, Outcome, ToolCall};
+use super::event::{Event, Outcome, PersonAsk, ToolCall};
 use super::figures;
 use super::hook_call::HookCall;
 use super::legible;
@@ -12,7 +12,9 @@ use tripwire_authority::{CommandRuling, Confinement, Surroundings, Who};
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::effect::{HoldReason, StopReason};
-use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
+use tripwire_core::input::{
+    AgentStart, Authority, Claim, Compaction, FloorFact, Grant, HumanAct, Permission, Request, What,
+};
 use tripwire_core::label::Label;
 use tripwire_core::units::{MicroUsd, RunMillis};
 use tripwire_judge::{self as judge, Judge};
@@ -59,6 +61,10 @@ impl CallContext<'_> {
                 }
             }
             Err(why) => reading.floor = Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
+        }
+        if let Some(PersonAsk { rule, reason }) = &self.call.asks {
+            let fact = Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, reason);
+            reading.ask(FloorFact { rule: Label::cut(rule), ..fact });
         }
         // Only a person may want the placeholder itself in a file or a command.
         if let Some(placeholder) = all_placeholders(&tool.input).next() {

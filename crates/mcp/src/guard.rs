@@ -1,0 +1,14 @@
+//! The processes and pipes: a server as one process tree, bytes both ways, and a question to the engine for every call.
+
+mod door;
+mod held;
+mod lines;
+mod relay;
+mod run_door;
+mod serve;
+mod session_door;
+
+pub use door::{Door, DoorPlace};
+pub use run_door::RunDoor;
+pub use serve::{GuardEnd, GuardError, GuardOptions, ServerName, serve};
+pub use session_door::SessionDoor;
