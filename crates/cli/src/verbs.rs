@@ -20,7 +20,7 @@ mod init;
 mod judge;
 mod log;
 mod ls;
-mod mcp;
+pub(crate) mod mcp;
 mod memory;
 mod not_a_loop;
 mod notify_and_wait;

@@ -1,14 +1,19 @@
 //! The processes and pipes: a server as one process tree, bytes both ways, and a question to the engine for every call.
 
+mod calls;
 mod door;
 mod held;
 mod lines;
+mod pin_keeper;
+mod pin_store;
 mod relay;
 mod run_door;
 mod serve;
 mod session_door;
+mod wires;
 
 pub use door::{Door, DoorPlace};
+pub use pin_store::{PinError, PinStore, PinnedServer};
 pub use run_door::RunDoor;
 pub use serve::{GuardEnd, GuardError, GuardOptions, ServerName, serve};
 pub use session_door::SessionDoor;

@@ -2,5 +2,10 @@
 
 mod decisions;
 pub(crate) mod fixture;
+mod limits;
+mod offer;
+mod pins;
 mod processes;
+mod results;
 mod spellings;
+mod supervised;

@@ -457,7 +457,8 @@ fn hammered(context: &CallContext<'_>, decisions: &[&Decision], memory: &mut Hoo
                 EnforcementError::PermissionDenied(_)
                 | EnforcementError::ReviewGating(_)
                 | EnforcementError::FloorHeld(_)
-                | EnforcementError::AgentLimit(_),
+                | EnforcementError::AgentLimit(_)
+                | EnforcementError::ToolLimit(_),
             ),
             false,
         ) => Some(What::Event(context.refused(tool, &last.safety.reason, memory))),
@@ -469,7 +470,8 @@ fn hammered(context: &CallContext<'_>, decisions: &[&Decision], memory: &mut Hoo
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::CycleTermination(_)
                 | EnforcementError::GuardFailure(_)
-                | EnforcementError::AgentLimit(_),
+                | EnforcementError::AgentLimit(_)
+                | EnforcementError::ToolLimit(_),
             )
             | None,
             _,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tripwire_clients::hooks::mcp_event::{ASKED, DONE};
 use tripwire_clients::hooks::{Event, HookCall, Outcome, PersonAsk, ToolCall};
 use tripwire_clients::{Client, Homes};
+use tripwire_core::input::ToolsSeen;
 use tripwire_core::label::Label;
 use tripwire_session::driver::Signing;
 use tripwire_workspace::Workspace;
@@ -128,6 +129,31 @@ impl Door {
         match self {
             Self::Session(door) => door.still_waits(wait, waited),
             Self::Run(_) => false,
+        }
+    }
+
+    /// Takes in what was seen of the server's tools.
+    pub(super) fn seen(&self, seen: ToolsSeen) {
+        match self {
+            Self::Session(door) => door.seen(seen),
+            // Whatever runs in the client's tree can speak to the supervisor: it takes in no facts from there.
+            Self::Run(_) => {}
+        }
+    }
+
+    /// Bytes of one result that an agent gets; no bound where the policy is not ours to read.
+    pub(super) fn output_max(&self, tool: &str) -> Option<usize> {
+        match self {
+            Self::Session(door) => door.output_max(tool),
+            Self::Run(_) => None,
+        }
+    }
+
+    /// Keeps a whole result, and gives the pointer to it.
+    pub(super) fn keep_whole(&self, result: &str) -> Result<String, String> {
+        match self {
+            Self::Session(door) => door.keep_whole(result),
+            Self::Run(_) => Err("nothing can be kept from inside a run".to_owned()),
         }
     }
 

@@ -1,20 +1,24 @@
 //! What is done with each message: passed on as it came, answered here, or held.
 
+use super::calls::{AskedCall, OpenCall, own_name, structured};
 use super::door::{AskCount, Door, DoorReply, WaitFor};
 use super::held::{HELD_MAX, HeldCalls, HeldPlace};
 use super::lines::body;
+use super::pin_keeper::PinKeeper;
 use super::serve::ServerName;
+use super::wires::Wires;
 use crate::wire::message::{
-    self, Answered, CLIENT_DEPTH_MAX, Id, Incoming, Message, MessageKind, SERVER_DEPTH_MAX, ToolUse, members,
+    self, Answered, CLIENT_DEPTH_MAX, Id, Incoming, ListPage, Message, MessageKind, SERVER_DEPTH_MAX, ToolUse, members,
 };
 use crate::wire::reply::{self, SERVER_GONE};
-use crate::wire::result::{heard, with_words};
+use crate::wire::result::{capped, heard, with_words};
+use crate::wire::tools::ToolPage;
 use crate::wire::traffic::{OpenKind, OpenRequest, Traffic};
-use std::io::Write;
+use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-use tripwire_clients::hooks::{Outcome, ToolCall};
+use tripwire_clients::hooks::{Outcome, PersonAsk, ToolCall};
 use tripwire_supervisor::Notifier;
 
 /// How long the messages behind a call wait for the answer about it, where that may take as long as a person does.
@@ -26,12 +30,12 @@ const WORDS_MAX: usize = 8;
 
 /// The way between one client and one server.
 pub(super) struct Relay {
-    pub(super) name: ServerName,
-    pub(super) door: Door,
-    pub(super) notifier: Arc<dyn Notifier>,
+    name: ServerName,
+    door: Door,
+    notifier: Arc<dyn Notifier>,
+    pins: Mutex<PinKeeper>,
     traffic: Mutex<Traffic<OpenCall>>,
-    to_client: Mutex<Box<dyn Write + Send>>,
-    to_server: Mutex<Option<Box<dyn Write + Send>>>,
+    wires: Wires,
     held: HeldCalls,
     words: Mutex<Vec<String>>,
     calls: AtomicU64,
@@ -39,18 +43,13 @@ pub(super) struct Relay {
     over: AtomicBool,
 }
 
-/// A call that the server works on.
-#[derive(Debug, Clone)]
-struct OpenCall {
-    tool: ToolCall,
-    since: Instant,
-}
-
-/// A call that is asked about.
-struct AskedCall {
-    id: Option<Id>,
-    tool: ToolCall,
-    raw: String,
+/// Who takes part.
+pub(super) struct RelayParts {
+    pub(super) name: ServerName,
+    pub(super) door: Door,
+    pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) pins: PinKeeper,
+    pub(super) wires: Wires,
 }
 
 /// What becomes of a message.
@@ -65,20 +64,15 @@ enum Passage {
 }
 
 impl Relay {
-    pub(super) fn new(
-        name: ServerName,
-        door: Door,
-        notifier: Arc<dyn Notifier>,
-        to_client: Box<dyn Write + Send>,
-        to_server: Box<dyn Write + Send>,
-    ) -> Self {
+    pub(super) fn new(parts: RelayParts) -> Self {
+        let RelayParts { name, door, notifier, pins, wires } = parts;
         Self {
             name,
             door,
             notifier,
+            pins: Mutex::new(pins),
             traffic: Mutex::default(),
-            to_client: Mutex::new(to_client),
-            to_server: Mutex::new(Some(to_server)),
+            wires,
             held: HeldCalls::default(),
             words: Mutex::default(),
             calls: AtomicU64::new(0),
@@ -94,24 +88,24 @@ impl Relay {
             Err(fault) => {
                 let id = message::id_of_refused(body(line));
                 let why = format!("{fault}; it did not reach the server; send one plain JSON-RPC message a line");
-                self.say_to_client(&reply::error(id.as_ref(), fault.code(), &why));
+                self.wires.say_to_client(&reply::error(id.as_ref(), fault.code(), &why));
                 return;
             }
         };
         match incoming {
-            Incoming::Blank => self.send_to_server(line),
+            Incoming::Blank => self.wires.send_to_server(line),
             Incoming::One(message) => {
                 if self.passage_to_server(&message) == Passage::AsItCame {
-                    self.send_to_server(line);
+                    self.wires.send_to_server(line);
                 }
             }
             Incoming::Batch(messages) => {
                 let passes = |message: &&Message<'_>| self.passage_to_server(message) == Passage::AsItCame;
                 let kept: Vec<&str> = messages.iter().filter(passes).map(|message| message.raw).collect();
                 if kept.len() == messages.len() {
-                    self.send_to_server(line);
+                    self.wires.send_to_server(line);
                 } else if !kept.is_empty() {
-                    self.send_to_server(format!("{}\n", reply::batch(&kept)).as_bytes());
+                    self.wires.send_to_server(format!("{}\n", reply::batch(&kept)).as_bytes());
                 }
             }
         }
@@ -120,7 +114,7 @@ impl Relay {
     /// A line of the client that is longer than any message may be.
     pub(super) fn too_long_from_client(&self, beginning: &[u8]) {
         let why = "the message is larger than 64 MiB; it did not reach the server";
-        self.say_to_client(&reply::error(message::id_of_refused(beginning).as_ref(), -32_600, why));
+        self.wires.say_to_client(&reply::error(message::id_of_refused(beginning).as_ref(), -32_600, why));
     }
 
     fn passage_to_server(self: &Arc<Self>, message: &Message<'_>) -> Passage {
@@ -141,7 +135,7 @@ impl Relay {
         match self.traffic().ask(id.clone(), kind) {
             Ok(()) => Passage::AsItCame,
             Err(error) => {
-                self.say_to_client(&reply::error(Some(id), -32_600, &error.to_string()));
+                self.wires.say_to_client(&reply::error(Some(id), -32_600, &error.to_string()));
                 Passage::Kept
             }
         }
@@ -161,14 +155,15 @@ impl Relay {
                 return Passage::Kept;
             }
         }
-        let call = AskedCall { id: id.cloned(), tool, raw: raw.to_owned() };
+        let asks = self.pins().asks(&used.name);
+        let call = AskedCall { id: id.cloned(), tool, asks, raw: raw.to_owned() };
         if self.door.blocks() {
             return self.ask_aside(call);
         }
-        match self.door.ask(&call.tool, None, AskCount::First) {
+        match self.door.ask(&call.tool, call.asks.as_ref(), AskCount::First) {
             DoorReply::Pass(words) => {
                 self.note_words(words);
-                Passage::AsItCame
+                if self.is_unfit(&call) { Passage::Kept } else { Passage::AsItCame }
             }
             DoorReply::Refuse(reason) => {
                 self.refuse(&call, &reason);
@@ -188,7 +183,7 @@ impl Relay {
         let (answered, answer) = mpsc::channel::<()>();
         let relay = Arc::clone(self);
         let started = self.thread(move || {
-            let reply = relay.door.ask(&call.tool, None, AskCount::First);
+            let reply = relay.door.ask(&call.tool, call.asks.as_ref(), AskCount::First);
             relay.settle(&call, &place, reply);
             drop(answered);
         });
@@ -214,7 +209,7 @@ impl Relay {
                 }
                 let unanswered = matches!(&wait, WaitFor::Answer(_, most) if since.elapsed() >= *most);
                 let count = if unanswered { AskCount::Unanswered(since.elapsed()) } else { AskCount::Again };
-                match relay.door.ask(&call.tool, None, count) {
+                match relay.door.ask(&call.tool, relay.asks_now(&call).as_ref(), count) {
                     DoorReply::Wait(next) => wait = next,
                     reply @ (DoorReply::Pass(_) | DoorReply::Refuse(_)) => {
                         relay.settle(&call, &place, reply);
@@ -245,6 +240,9 @@ impl Relay {
         match reply {
             DoorReply::Pass(words) => {
                 self.note_words(words);
+                if self.is_unfit(call) {
+                    return;
+                }
                 if let Some(id) = &call.id {
                     // From now on the server works on it.
                     let mut traffic = self.traffic();
@@ -253,11 +251,25 @@ impl Relay {
                         traffic.ask(id.clone(), OpenKind::Call(open)).ok();
                     }
                 }
-                self.send_to_server(format!("{}\n", call.raw).as_bytes());
+                self.wires.send_to_server(format!("{}\n", call.raw).as_bytes());
             }
             DoorReply::Refuse(reason) => self.refuse(call, &reason),
             DoorReply::Wait(_) => self.refuse(call, "tripwire: the guard gave no answer"),
         }
+    }
+
+    /// Whether the arguments do not fit what the tool declares: then the call ends here, as a failed one.
+    fn is_unfit(&self, call: &AskedCall) -> bool {
+        let schemas = self.pins().schemas(own_name(&call.tool));
+        let mistakes = schemas.input_mistakes(&call.tool.input);
+        if mistakes.is_empty() {
+            return false;
+        }
+        let why = format!("the arguments do not fit the tool's inputSchema: {}", mistakes.join("; "));
+        let open = OpenCall { tool: call.tool.clone(), since: Instant::now() };
+        self.note_words(self.done(open, why.clone(), Some(true)));
+        self.refuse(call, &format!("tripwire: {why}; correct them and call it again [MCP-3]"));
+        true
     }
 
     /// A call that waited is given up.
@@ -277,7 +289,7 @@ impl Relay {
         match &call.id {
             Some(id) => {
                 drop(self.traffic().end(id));
-                self.say_to_client(&reply::refused(id, reason));
+                self.wires.say_to_client(&reply::refused(id, reason));
             }
             None => self.note(&format!("a call of `{}` without an id is refused: {reason}", call.tool.name)),
         }
@@ -290,16 +302,16 @@ impl Relay {
             Err(fault) => return self.refuse_from_server(body(line), &fault.to_string()),
         };
         match incoming {
-            Incoming::Blank => self.send_to_client(line),
+            Incoming::Blank => self.wires.send_to_client(line),
             Incoming::One(message) => match self.passage_to_client(&message) {
-                Passage::AsItCame => self.send_to_client(line),
-                Passage::Changed(text) => self.say_to_client(&text),
+                Passage::AsItCame => self.wires.send_to_client(line),
+                Passage::Changed(text) => self.wires.say_to_client(&text),
                 Passage::Kept => {}
             },
             Incoming::Batch(messages) => {
                 let passages: Vec<Passage> = messages.iter().map(|message| self.passage_to_client(message)).collect();
                 if passages.iter().all(|passage| *passage == Passage::AsItCame) {
-                    return self.send_to_client(line);
+                    return self.wires.send_to_client(line);
                 }
                 let parts = messages.iter().zip(&passages).filter_map(|(message, passage)| match passage {
                     Passage::AsItCame => Some(message.raw),
@@ -308,7 +320,7 @@ impl Relay {
                 });
                 let parts: Vec<&str> = parts.collect();
                 if !parts.is_empty() {
-                    self.say_to_client(&reply::batch(&parts));
+                    self.wires.say_to_client(&reply::batch(&parts));
                 }
             }
         }
@@ -319,7 +331,11 @@ impl Relay {
         self.note(&format!("a message of the server is not passed on: {why}"));
         let Some(id) = message::id_of_refused(line) else { return };
         if let Some(OpenRequest { id, kind }) = self.traffic().end(&id) {
-            self.say_to_client(&reply::error(Some(&id), -32_603, &format!("the server's answer is refused: {why}")));
+            self.wires.say_to_client(&reply::error(
+                Some(&id),
+                -32_603,
+                &format!("the server's answer is refused: {why}"),
+            ));
             if let OpenKind::Call(call) = kind {
                 self.done(call, why.to_owned(), Some(true));
             }
@@ -330,8 +346,9 @@ impl Relay {
         let MessageKind::Response(Some(id), answered) = &message.kind else { return Passage::AsItCame };
         let Some(OpenRequest { kind, .. }) = self.traffic().end(id) else { return self.unasked(*answered) };
         match kind {
-            OpenKind::Other | OpenKind::List(_) => Passage::AsItCame,
-            OpenKind::Call(call) => self.result(call, message.raw, *answered),
+            OpenKind::Other => Passage::AsItCame,
+            OpenKind::List(page) => self.list(id, page, message.raw, *answered),
+            OpenKind::Call(call) => self.result(id, call, message.raw, *answered),
         }
     }
 
@@ -346,16 +363,61 @@ impl Relay {
         Passage::AsItCame
     }
 
-    /// The result of a call.
-    fn result(&self, call: OpenCall, raw: &str, answered: Answered<'_>) -> Passage {
-        let said = heard(answered);
-        self.note_words(self.done(call, said.text, Some(said.failed)));
-        let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+    /// A page of the server's tools: only what a person has seen is shown.
+    fn list(&self, id: &Id, asked: ListPage, raw: &str, answered: Answered<'_>) -> Passage {
         let Answered::Result(result) = answered else { return Passage::AsItCame };
+        let Some(page) = ToolPage::read(result) else {
+            self.note("a list of tools has another form than the protocol's and is not passed on");
+            return Passage::Changed(reply::error(Some(id), -32_603, "the server's list of tools cannot be read"));
+        };
+        let (news, shown) = {
+            let mut pins = self.pins();
+            (pins.page(asked, &page), pins.shown(raw, &page))
+        };
+        for note in news.notes {
+            self.note(&note);
+        }
+        for seen in news.seen {
+            self.door.seen(seen);
+        }
+        shown.map_or(Passage::AsItCame, Passage::Changed)
+    }
+
+    /// The result of a call: it is recorded, and the agent gets no more of it than the policy says.
+    fn result(&self, id: &Id, call: OpenCall, raw: &str, answered: Answered<'_>) -> Passage {
+        let tool = call.tool.clone();
+        let said = heard(answered);
+        let schemas = self.pins().schemas(own_name(&tool));
+        let mistakes = if said.failed { Vec::new() } else { structured(answered, &schemas) };
+        let failed = said.failed || !mistakes.is_empty();
+        self.note_words(self.done(call, said.text, Some(failed)));
+        let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+        if !mistakes.is_empty() {
+            return Passage::Changed(reply::unfit_result(id, &mistakes));
+        }
+        let Answered::Result(result) = answered else { return Passage::AsItCame };
+        if let Some(cut) = self.cut(&tool, raw, result) {
+            return Passage::Changed(cut);
+        }
         if words.is_empty() {
             return Passage::AsItCame;
         }
         with_words(raw, result, &words.join("\n")).map_or(Passage::AsItCame, Passage::Changed)
+    }
+
+    /// A result that is larger than the agent is to get, with a pointer to the whole.
+    fn cut(&self, tool: &ToolCall, raw: &str, result: &RawValue) -> Option<String> {
+        let most = self.door.output_max(&tool.name)?;
+        if result.get().len() <= most {
+            return None;
+        }
+        match self.door.keep_whole(result.get()) {
+            Ok(pointer) => capped(raw, result, most, &format!("`tripwire memory get {pointer}` prints all of it")),
+            Err(why) => {
+                self.note(&format!("a large result of `{}` is passed on whole: {why}", tool.name));
+                None
+            }
+        }
     }
 
     fn done(&self, call: OpenCall, output: String, failed: Option<bool>) -> Option<String> {
@@ -368,7 +430,7 @@ impl Relay {
         self.over.store(true, Ordering::SeqCst);
         let open = self.traffic().end_all();
         for OpenRequest { id, kind } in open {
-            self.say_to_client(&reply::error(Some(&id), SERVER_GONE, why));
+            self.wires.say_to_client(&reply::error(Some(&id), SERVER_GONE, why));
             if let OpenKind::Call(call) = kind {
                 self.done(call, why.to_owned(), Some(true));
             }
@@ -378,10 +440,7 @@ impl Relay {
     /// The client has closed: nothing more goes to the server.
     pub(super) fn client_gone(&self) {
         self.over.store(true, Ordering::SeqCst);
-        // A server that does not read keeps a writer waiting here; its end frees both.
-        if let Ok(mut server) = self.to_server.try_lock() {
-            drop(server.take());
-        }
+        self.wires.close_server();
     }
 
     fn is_over(&self) -> bool {
@@ -412,22 +471,13 @@ impl Relay {
         started.is_ok()
     }
 
-    fn say_to_client(&self, text: &str) {
-        self.send_to_client(format!("{text}\n").as_bytes());
+    /// Why a person is asked about a call that waited: what changed may have been trusted meanwhile.
+    fn asks_now(&self, call: &AskedCall) -> Option<PersonAsk> {
+        self.pins().asks(own_name(&call.tool))
     }
 
-    fn send_to_client(&self, bytes: &[u8]) {
-        let mut client = self.to_client.lock().unwrap_or_else(PoisonError::into_inner);
-        // A client that does not read any more has closed, which its other pipe says.
-        drop(client.write_all(bytes).and_then(|()| client.flush()));
-    }
-
-    fn send_to_server(&self, bytes: &[u8]) {
-        let mut server = self.to_server.lock().unwrap_or_else(PoisonError::into_inner);
-        // A server that does not read any more is gone, which its output says.
-        if let Some(server) = server.as_mut() {
-            drop(server.write_all(bytes).and_then(|()| server.flush()));
-        }
+    fn pins(&self) -> MutexGuard<'_, PinKeeper> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn traffic(&self) -> MutexGuard<'_, Traffic<OpenCall>> {

@@ -2,7 +2,10 @@
 
 use super::door::Door;
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
-use super::relay::Relay;
+use super::pin_keeper::PinKeeper;
+use super::pin_store::{PinStore, ServerIdentity};
+use super::relay::{Relay, RelayParts};
+use super::wires::Wires;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -22,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long the client's last bytes may take to reach a server that does not read.
 const STUCK_WITHIN: Duration = Duration::from_secs(5);
 
-/// What names a server in records and policies: letters, digits, `-`, `_` and `.`, at most 64, without `__`.
+/// What names a server in records and policies: letters, digits, `-`, `.` and, inside, single `_`; at most 64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerName(String);
 
@@ -31,7 +34,9 @@ impl ServerName {
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-        let is_one = !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.contains("__");
+        let is_one = !name.is_empty() && name.len() <= 64 && name.chars().all(plain);
+        // Between a server and its tool stands `__`, and nothing else may look like it.
+        let is_one = is_one && !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
         is_one.then(|| Self(name.to_owned()))
     }
 
@@ -69,6 +74,8 @@ pub struct GuardOptions {
     pub cwd: PathBuf,
     /// Who is asked about its calls.
     pub door: Door,
+    /// Where pins are kept.
+    pub pins: PinStore,
 }
 
 /// Why a server was not guarded to its end.
@@ -127,8 +134,17 @@ pub fn serve(options: GuardOptions, notifier: Arc<dyn Notifier>) -> Result<Guard
         TreeStdio::Inherit,
     );
     let tree = spec.start()?;
-    let relay = Relay::new(options.name, options.door, notifier, Box::new(io::stdout()), Box::new(to_server));
-    let relay = Arc::new(relay);
+    let (pins, trouble) = PinKeeper::open(options.pins, ServerIdentity::new(&options.name, &options.command));
+    let relay = Arc::new(Relay::new(RelayParts {
+        name: options.name,
+        door: options.door,
+        notifier,
+        pins,
+        wires: Wires::new(Box::new(io::stdout()), Box::new(to_server)),
+    }));
+    if let Some(trouble) = trouble {
+        relay.note(&trouble);
+    }
     let ends = Arc::new(Ends::default());
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop).map_err(setup("start a thread"))
@@ -271,7 +287,7 @@ mod tests {
         assert_eq!(name("env A=1 my-server"), "my-server");
         assert_eq!(name("-x"), "server");
         assert!(ServerName::new("github").is_some());
-        for wrong in ["", "a b", "a__b", "ü", "a/b"] {
+        for wrong in ["", "a b", "a__b", "a_", "_a", "ü", "a/b"] {
             assert!(ServerName::new(wrong).is_none(), "{wrong}");
         }
     }

@@ -10,10 +10,12 @@ use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCal
 use tripwire_clients::hooks::{FigureUse, HookCall, Reply, waits_out_pause};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
-use tripwire_core::policy::{Audience, OnGuardFailure};
+use tripwire_core::input::{ToolsSeen, What};
+use tripwire_core::policy::{Audience, OnGuardFailure, OutputBytes};
 use tripwire_session::approvals;
 use tripwire_session::driver::{Driver, DriverError, ManifestReach, ResultSync, frozen_policy};
 use tripwire_session::foreign::{Foreign, follow_mode};
+use tripwire_session::memory::{MemoryStore, Visibility};
 use tripwire_supervisor::Notifier;
 use tripwire_undo::UndoStore;
 use tripwire_workspace::clock;
@@ -122,6 +124,38 @@ impl SessionDoor {
             self.notifier.say(&format!("tripwire: a result is not recorded: {error}; {}", error.hint()));
             None
         })
+    }
+
+    /// Takes in what was seen of the server's tools.
+    pub(super) fn seen(&self, seen: ToolsSeen) {
+        let mut engine = self.lock();
+        let taken = self.opened(&mut engine).and_then(|engine| {
+            let taken = engine.driver.take_now(What::ToolsSeen(seen), clock::now)?;
+            self.notifier.taken(&engine.driver, &taken);
+            Ok(())
+        });
+        if let Err(error) = taken {
+            *engine = None;
+            self.notifier.say(&format!("tripwire: a list of tools is not recorded: {error}; {}", error.hint()));
+        }
+    }
+
+    /// Bytes of one result that an agent gets.
+    pub(super) fn output_max(&self, tool: &str) -> Option<usize> {
+        let engine = self.lock();
+        let tools = &engine.as_ref()?.driver.policy().tools;
+        let own = tools.limits.of(tool).and_then(|(_, limit)| limit.max_output).map(OutputBytes::get);
+        usize::try_from(own.unwrap_or_else(|| u64::from(tools.max_output_kib.get()).saturating_mul(1_024))).ok()
+    }
+
+    /// Keeps a whole result in the memory of the workspace, without its secrets.
+    pub(super) fn keep_whole(&self, result: &str) -> Result<String, String> {
+        let engine = self.lock();
+        let Some(Engine { driver, .. }) = engine.as_ref() else { return Err("the session is not open".to_owned()) };
+        let redactor = driver.redactor().map_err(|error| error.to_string())?.clone();
+        let store = MemoryStore::at(&self.place.workspace.layout().memory()).redacting(redactor);
+        let pointer = store.put(result.as_bytes(), Visibility::Public).map_err(|error| error.to_string())?;
+        Ok(pointer.to_string())
     }
 
     fn handler<'a>(&'a self, undo: Option<&'a UndoStore>, held: OnHeldCall) -> HookHandler<'a> {

@@ -378,6 +378,38 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn mcp_1_no_edit_of_a_call_passes_unasked(
+            edits in proptest::collection::vec((0_usize..120, proptest::prelude::any::<u8>(), 0_u8..4), 1..6),
+            batch in proptest::bool::ANY,
+        ) {
+            let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,{"b":"x"}]}}}"#;
+            let mut line = if batch { format!("[{call}]").into_bytes() } else { call.as_bytes().to_vec() };
+            for (at, byte, how) in edits {
+                let at = at % line.len().max(1);
+                match how {
+                    0 => line.insert(at, byte),
+                    1 => drop((line.len() > 1).then(|| line.remove(at))),
+                    2 => line[at] = byte,
+                    _ => line.extend_from_within(at..),
+                }
+            }
+            let names_call = |value: &serde_json::Value| value["method"] == "tools/call";
+            let loosely: Option<serde_json::Value> = serde_json::from_slice(&line).ok();
+            let is_call = loosely.is_some_and(|value| {
+                names_call(&value) || value.as_array().is_some_and(|items| items.iter().any(names_call))
+            });
+            let messages = match read(&line, CLIENT_DEPTH_MAX) {
+                Ok(Incoming::One(message)) => vec![message],
+                Ok(Incoming::Batch(messages)) => messages,
+                Ok(Incoming::Blank) | Err(_) => return Ok(()),
+            };
+            let decided = messages.iter().any(|message| matches!(message.kind, MessageKind::Call(..)));
+            proptest::prop_assert!(decided || !is_call, "{}", String::from_utf8_lossy(&line));
+        }
+    }
+
     #[test]
     fn mcp_4_everything_else_is_known_for_what_it_is() {
         for (line, is) in [

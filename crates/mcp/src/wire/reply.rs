@@ -22,6 +22,17 @@ pub fn refused(id: &Id, reason: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.raw())
 }
 
+/// A result that does not fit what its tool declares.
+#[must_use]
+pub fn unfit_result(id: &Id, mistakes: &[String]) -> String {
+    let text = format!(
+        "tripwire: the server's result does not fit the tool's outputSchema and is not passed on: {} [MCP-3]",
+        mistakes.join("; ")
+    );
+    let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.raw())
+}
+
 /// Several messages as one batch.
 #[must_use]
 pub fn batch(messages: &[&str]) -> String {

@@ -110,6 +110,25 @@ pub fn with_words(raw: &str, result: &RawValue, words: &str) -> Option<String> {
     Some(replaced(raw, content.get(), &added))
 }
 
+/// A message whose result is larger than the agent is to get: its text is cut, and words say where the whole is.
+#[must_use]
+pub fn capped(raw: &str, result: &RawValue, bytes: usize, whole: &str) -> Option<String> {
+    let members = members(result.get())?;
+    let (_, content) = members.iter().find(|(name, _)| name == "content")?;
+    let Heard { text, .. } = heard(Answered::Result(result));
+    let kept = tripwire_core::label::cut(&text, bytes);
+    let size = result.get().len();
+    let words = format!("{kept}\n[tripwire: cut here; the result has {size} bytes: {whole}]");
+    let cut = json!([{"type": "text", "text": words}]).to_string();
+    let mut message = replaced(raw, content.get(), &cut);
+    // What is too large in another form is left out: the text says where it is.
+    let structured = members.iter().find(|(name, value)| name == "structuredContent" && value.get().len() > bytes);
+    if let Some((_, value)) = structured {
+        message = message.replacen(value.get(), "{}", 1);
+    }
+    Some(message)
+}
+
 /// A text with one of its own parts replaced; every other byte stays.
 ///
 /// `part` is a slice of `whole`, which its address says: the same bytes may occur elsewhere in it.
@@ -145,6 +164,21 @@ mod tests {
             assert_eq!(heard(answered), Heard { text: r#"{"n":1}"#.to_owned(), failed: false });
         });
         answer(r#"{"id":1,"error":{"code":-1,"message":"no"}}"#, |answered| assert!(heard(answered).failed));
+    }
+
+    #[test]
+    fn mcp_3_a_large_result_is_cut_and_says_where_the_whole_is() {
+        let text = "ü".repeat(400);
+        let line =
+            format!(r#"{{"id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}],"isError":false,"x":1}}}}"#);
+        answer(&line, |answered| {
+            let Answered::Result(result) = answered else { panic!() };
+            let cut = capped(&line, result, 101, "`tripwire memory get mem:1`").unwrap();
+            let cut: serde_json::Value = serde_json::from_str(&cut).unwrap();
+            let said = cut["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(said.starts_with(&"ü".repeat(50)) && !said.contains(&"ü".repeat(51)), "{said}");
+            assert!(said.contains("memory get mem:1") && cut["result"]["x"] == 1, "{cut}");
+        });
     }
 
     #[test]
