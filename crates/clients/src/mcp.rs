@@ -8,7 +8,6 @@ use crate::homes::ClientHome;
 use crate::hookless;
 use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 use crate::hooks::event::Event;
-use crate::hooks::mcp_event::{ASKED, DONE};
 use crate::hooks::reply::HookError;
 use crate::hooks::wire::{HookInput, text};
 use crate::install::form::HookSettings;
@@ -16,6 +15,11 @@ use crate::launch::command_line::KnownBy;
 use crate::launch::dialect::LaunchDialect;
 use crate::launch::prepare::LaunchError;
 use crate::transcript::ToolOutput;
+
+/// A tool server is about to be called.
+pub const ASKED: &str = "tools/call";
+/// A tool server has answered.
+pub const DONE: &str = "tools/result";
 
 const TITLE: &str = "an MCP server behind the guard";
 

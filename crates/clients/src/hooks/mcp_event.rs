@@ -5,10 +5,7 @@ use super::hook_call::HookCall;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// A tool server is about to be called.
-pub const ASKED: &str = "tools/call";
-/// A tool server has answered.
-pub const DONE: &str = "tools/result";
+pub use crate::mcp::{ASKED, DONE};
 
 /// The question as bytes that [`super::read`] takes back.
 #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! A pin belongs to a name with its command line: another program under a trusted name is a new server.
 
-use super::serve::ServerName;
+use super::server_name::ServerName;
 use crate::wire::pins::{PinnedTool, Pins, difference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

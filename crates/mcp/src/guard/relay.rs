@@ -1,11 +1,12 @@
 //! What is done with each message: passed on as it came, answered here, or held.
 
 use super::calls::{AskedCall, OpenCall, own_name, structured};
-use super::door::{AskCount, Door, DoorReply, WaitFor};
+use super::door::Door;
 use super::held::{HELD_MAX, HeldCalls, HeldPlace};
 use super::lines::body;
 use super::pin_keeper::PinKeeper;
-use super::serve::ServerName;
+use super::question::{AskCount, DoorReply, WaitFor};
+use super::server_name::ServerName;
 use super::wires::Wires;
 use crate::wire::message::{
     self, Answered, CLIENT_DEPTH_MAX, Id, Incoming, ListPage, Message, MessageKind, SERVER_DEPTH_MAX, ToolUse, members,

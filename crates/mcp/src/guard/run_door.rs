@@ -1,7 +1,6 @@
 //! The supervisor of a run as the one that is asked, over its socket. It waits there for as long as a person takes.
 
-use super::door::{DoorPlace, DoorReply};
-use super::session_door::reply_of;
+use super::question::{DoorPlace, DoorReply, reply_of};
 use std::path::PathBuf;
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{HookCall, Reply, mcp_event};

@@ -5,12 +5,13 @@ use super::lines::{LINE_BYTES_MAX, Line, Lines};
 use super::pin_keeper::PinKeeper;
 use super::pin_store::{PinStore, ServerIdentity};
 use super::relay::{Relay, RelayParts};
+use super::server_name::ServerName;
 use super::wires::Wires;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,44 +25,6 @@ const CLOSING_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long the client's last bytes may take to reach a server that does not read.
 const STUCK_WITHIN: Duration = Duration::from_secs(5);
-
-/// What names a server in records and policies: letters, digits, `-`, `.` and, inside, single `_`; at most 64.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerName(String);
-
-impl ServerName {
-    /// A name that a person gave.
-    #[must_use]
-    pub fn new(name: &str) -> Option<Self> {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-        let is_one = !name.is_empty() && name.len() <= 64 && name.chars().all(plain);
-        // Between a server and its tool stands `__`, and nothing else may look like it.
-        let is_one = is_one && !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
-        is_one.then(|| Self(name.to_owned()))
-    }
-
-    /// The name of the program that a command line starts, behind what only starts programs.
-    #[must_use]
-    pub fn of_command(command: &[OsString]) -> Self {
-        const STARTERS: [&str; 13] =
-            ["npx", "bunx", "uvx", "uv", "run", "node", "deno", "bun", "python", "python3", "env", "sh", "exec"];
-        let words = command.iter().filter_map(|word| word.to_str());
-        let named = words.filter(|word| !word.starts_with('-') && !word.contains('=')).find_map(|word| {
-            let base = Path::new(word).file_stem()?.to_str()?;
-            let plain: String =
-                base.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(64).collect();
-            let plain = plain.trim_matches('-').to_owned();
-            (!STARTERS.contains(&base)).then_some(plain).filter(|name| !name.is_empty())
-        });
-        Self(named.unwrap_or_else(|| "server".to_owned()))
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A server that is to be guarded.
 #[derive(Debug)]
@@ -268,27 +231,4 @@ fn is_hung_up() -> bool {
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     matches!(poll(&mut fds, Some(&now)), Ok(1..)) && fds[0].revents().contains(PollFlags::HUP)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(line: &str) -> String {
-        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        ServerName::of_command(&words).as_str().to_owned()
-    }
-
-    #[test]
-    fn a_server_is_named_by_its_program_or_by_a_person() {
-        assert_eq!(name("npx -y @modelcontextprotocol/server-filesystem /tmp"), "server-filesystem");
-        assert_eq!(name("/usr/bin/python3 -m weather_server"), "weather-server");
-        assert_eq!(name("node ./build/index.js"), "index");
-        assert_eq!(name("env A=1 my-server"), "my-server");
-        assert_eq!(name("-x"), "server");
-        assert!(ServerName::new("github").is_some());
-        for wrong in ["", "a b", "a__b", "a_", "_a", "ü", "a/b"] {
-            assert!(ServerName::new(wrong).is_none(), "{wrong}");
-        }
-    }
 }

@@ -3,11 +3,11 @@
 //! A call is synced before it reaches the server. Its result is in the journal before the client has it, and on the disk with
 //! the next call: what the engine says to it goes with it, because nobody may be held for a warning that came too late.
 
-use super::door::{AskCount, DoorPlace, DoorReply, WaitFor};
+use super::question::{AskCount, DoorPlace, DoorReply, WaitFor, reply_of};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCall};
-use tripwire_clients::hooks::{FigureUse, HookCall, Reply, waits_out_pause};
+use tripwire_clients::hooks::{FigureUse, HookCall, waits_out_pause};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{ToolsSeen, What};
@@ -222,14 +222,6 @@ impl SessionDoor {
     fn lock(&self) -> MutexGuard<'_, Option<Engine>> {
         // A driver moves only after its append was acknowledged: a panic leaves it as it was before.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An answer in the form of a door without hooks.
-pub(super) fn reply_of(reply: &Reply) -> DoorReply {
-    match reply.refusal() {
-        Some(reason) => DoorReply::Refuse(reason),
-        None => DoorReply::Pass(reply.words()),
     }
 }
 
