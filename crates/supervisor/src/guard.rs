@@ -298,10 +298,10 @@ impl Guard {
         self.with_engine(|driver| {
             self.take_model_calls(driver)?;
             let counts = self.gateway.as_ref().is_some_and(ModelGateway::counts);
-            let figures = match call.client {
-                Client::Mcp => FigureUse::Nothing,
-                _ if counts => FigureUse::ContextOnly,
-                _ => FigureUse::Everything,
+            let figures = match (call.client == Client::Mcp, counts) {
+                (true, _) => FigureUse::Nothing,
+                (false, true) => FigureUse::ContextOnly,
+                (false, false) => FigureUse::Everything,
             };
             let (workspace, homes, undo) = (&self.workspace, &self.homes, self.snapshots.store());
             let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held, undo };

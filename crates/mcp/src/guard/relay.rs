@@ -83,7 +83,7 @@ impl Relay {
     }
 
     /// A line of the client.
-    pub(super) fn from_client(self: &Arc<Self>, line: &[u8]) {
+    pub(super) fn take_from_client(self: &Arc<Self>, line: &[u8]) {
         let incoming = match message::read(body(line), CLIENT_DEPTH_MAX) {
             Ok(incoming) => incoming,
             Err(fault) => {
@@ -297,7 +297,7 @@ impl Relay {
     }
 
     /// A line of the server.
-    pub(super) fn from_server(&self, line: &[u8]) {
+    pub(super) fn take_from_server(&self, line: &[u8]) {
         let incoming = match message::read(body(line), SERVER_DEPTH_MAX) {
             Ok(incoming) => incoming,
             Err(fault) => return self.refuse_from_server(body(line), &fault.to_string()),

@@ -203,7 +203,7 @@ fn read_client(relay: &Arc<Relay>) {
     let mut lines = Lines::of(io::stdin(), LINE_BYTES_MAX);
     loop {
         match lines.next() {
-            Ok(Line::Whole(line)) => relay.from_client(&line),
+            Ok(Line::Whole(line)) => relay.take_from_client(&line),
             Ok(Line::TooLong(beginning)) => relay.too_long_from_client(&beginning),
             Ok(Line::End) | Err(_) => return,
         }
@@ -214,7 +214,7 @@ fn read_server(relay: &Relay, pipe: io::PipeReader) {
     let mut lines = Lines::of(pipe, LINE_BYTES_MAX);
     loop {
         match lines.next() {
-            Ok(Line::Whole(line)) => relay.from_server(&line),
+            Ok(Line::Whole(line)) => relay.take_from_server(&line),
             Ok(Line::TooLong(beginning)) => {
                 relay.refuse_from_server(&beginning, "it is larger than 64 MiB");
                 // Nobody can know which request such an answer was for: the server is taken for broken.

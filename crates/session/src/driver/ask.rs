@@ -75,7 +75,7 @@ impl<S: Storage> Driver<S> {
         let needs: Vec<Need> = own.into_iter().chain(command_needs(reading, &nature, at.root)).collect();
         match permissions.ruling(who, &needs, &contexts(reading, &nature, at.root)) {
             CommandRuling::Silent => self.asks_first(call.tool),
-            ruling => ruling,
+            ruling @ (CommandRuling::Ask(_) | CommandRuling::Forbidden(_)) => ruling,
         }
     }
 
