@@ -135,3 +135,8 @@ shell-peers:
 # Mutated hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
 mutate-hook cases="100000":
     TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-clients mutated -- --nocapture
+
+# The same for lines between clients and tool servers
+fuzz-mcp seconds="60":
+    mkdir -p fuzz/corpus/decode_mcp
+    cargo +nightly fuzz run decode_mcp fuzz/corpus/decode_mcp fuzz/seeds/decode_mcp -- -max_total_time={{ seconds }} -max_len=65536

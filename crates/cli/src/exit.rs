@@ -113,7 +113,8 @@ impl Exit {
                 Some(
                     EnforcementError::PermissionDenied(_)
                     | EnforcementError::ReviewGating(_)
-                    | EnforcementError::AgentLimit(_),
+                    | EnforcementError::AgentLimit(_)
+                    | EnforcementError::ToolLimit(_),
                 )
                 | None,
             ) => Self::Refused,

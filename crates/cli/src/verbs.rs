@@ -21,6 +21,7 @@ mod init;
 mod judge;
 mod log;
 mod ls;
+pub(crate) mod mcp;
 mod memory;
 mod not_a_loop;
 mod notify_and_wait;
@@ -67,6 +68,7 @@ pub(crate) enum Verb {
     Diff(diff::DiffArgs),
     Set(set::SetArgs),
     Gateway(Box<gateway::GatewayArgs>),
+    Mcp(Box<mcp::McpArgs>),
     Cost(cost::CostArgs),
     Report(report::ReportArgs),
     Log(log::LogArgs),
@@ -124,6 +126,7 @@ impl Verb {
             Self::Diff(args) => diff::run(&args),
             Self::Set(args) => set::run(&args),
             Self::Gateway(args) => gateway::run(&args),
+            Self::Mcp(args) => mcp::run(*args),
             Self::Cost(args) => cost::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Log(args) => log::run(&args),

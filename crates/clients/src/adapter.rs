@@ -33,6 +33,8 @@ pub enum Door {
     Hooks,
     /// It has no hooks of ours: what it does is read from its model calls, at the gateway of a supervised run.
     Gateway,
+    /// It is no client: the MCP guard asks about each call itself.
+    OwnGuard,
 }
 
 impl Debug for Adapter {

@@ -1,6 +1,6 @@
 //! A call that is about to run, looked at before it does: by hooks, and by a program that asks for itself.
 
-use crate::hooks::event::ToolCall;
+use crate::hooks::event::{PersonAsk, ToolCall};
 use crate::legible;
 use crate::protected::{self, ProtectedPaths};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tripwire_authority::{CommandRuling, Confinement, Surroundings, Who};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Outcome, Status};
 use tripwire_core::decision::Decision;
 use tripwire_core::enforcement::EnforcementError;
-use tripwire_core::input::{AgentStart, Grant, Permission, Request, What};
+use tripwire_core::input::{AgentStart, FloorFact, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_judge::{self as judge, Judge};
@@ -31,6 +31,8 @@ pub struct AskedCall<'a> {
     pub idle: &'a [&'a str],
     /// The sub-agent that acts, if it is not the main one.
     pub agent: Option<&'a str>,
+    /// What the door itself asks a person about, if it does.
+    pub asks: Option<&'a PersonAsk>,
 }
 
 impl<'a> AskedCall<'a> {
@@ -54,6 +56,10 @@ impl<'a> AskedCall<'a> {
                 }
             }
             Err(why) => reading.floor = Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
+        }
+        if let Some(PersonAsk { rule, reason }) = self.asks {
+            let fact = Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, reason);
+            reading.ask(FloorFact { rule: Label::cut(rule), ..fact });
         }
         // Only a person may want the placeholder itself in a file or a command.
         if let Some(placeholder) = all_placeholders(&tool.input).next() {
@@ -102,7 +108,8 @@ pub fn is_refused_for_what_it_is(decision: &Decision) -> bool {
                 EnforcementError::PermissionDenied(_)
                 | EnforcementError::ReviewGating(_)
                 | EnforcementError::FloorHeld(_)
-                | EnforcementError::AgentLimit(_),
+                | EnforcementError::AgentLimit(_)
+                | EnforcementError::ToolLimit(_),
             ),
             false,
         ) => true,
@@ -114,7 +121,8 @@ pub fn is_refused_for_what_it_is(decision: &Decision) -> bool {
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::CycleTermination(_)
                 | EnforcementError::GuardFailure(_)
-                | EnforcementError::AgentLimit(_),
+                | EnforcementError::AgentLimit(_)
+                | EnforcementError::ToolLimit(_),
             )
             | None,
             _,

@@ -3,17 +3,19 @@
 use crate::adapter::{Adapter, Door};
 use crate::homes::ClientHome;
 use crate::hooks::TurnEnd;
-use crate::{aider, anthropic_api, claude, codex, gemini, gemini_api, openai_api, opencode, qwen};
+use crate::{aider, anthropic_api, claude, codex, gemini, gemini_api, mcp, openai_api, opencode, qwen};
 
 /// The registry: a variant for each client, with the adapter that speaks its dialect.
 macro_rules! registry {
     (hooks { $($(#[$doc:meta])* $client:ident => $folder:ident,)+ }
-     gateway { $($(#[$more:meta])* $other:ident => $place:ident,)+ }) => {
+     gateway { $($(#[$more:meta])* $other:ident => $place:ident,)+ }
+     own { $(#[$ours:meta])* $guard:ident => $part:ident, }) => {
         /// A client whose dialect we speak.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Client {
             $($(#[$doc])* $client,)+
             $($(#[$more])* $other,)+
+            $(#[$ours])* $guard,
         }
 
         impl Client {
@@ -28,6 +30,7 @@ macro_rules! registry {
                 match self {
                     $(Self::$client => &$folder::ADAPTER,)+
                     $(Self::$other => &$place::ADAPTER,)+
+                    Self::$guard => &$part::ADAPTER,
                 }
             }
         }
@@ -56,6 +59,10 @@ registry! {
         OpenAiApi => openai_api,
         /// Any program that speaks Gemini's API.
         GeminiApi => gemini_api,
+    }
+    own {
+        /// The MCP guard, which asks about each call of a tool server, whoever the client is.
+        Mcp => mcp,
     }
 }
 
@@ -89,10 +96,10 @@ impl Client {
     /// The client of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::every().find(|client| client.name() == name)
+        Self::every().chain([Self::Mcp]).find(|client| client.name() == name)
     }
 
-    /// All of them, those with hooks first.
+    /// All clients, those with hooks first; our own MCP guard is none.
     pub fn every() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().chain(Self::AT_GATEWAY)
     }

@@ -138,11 +138,11 @@ static HOOKS: HookDialect = HookDialect {
 };
 
 /// What the door of the gateway reads back: a refusal ends the reply or the request that it is about.
-fn deny(reason: &str, turn: Turn) -> Reply {
+pub(crate) fn deny(reason: &str, turn: Turn) -> Reply {
     Reply::json(&json!({"decision": "deny", "reason": reason, "continue": turn == Turn::GoesOn}))
 }
 
-static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
+pub(crate) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     folder: "",
     is_transcript: |_| false,
     names_workspace: false,

@@ -15,6 +15,7 @@ pub mod handler;
 pub(crate) mod held_call;
 mod hook_call;
 mod inputs;
+pub mod mcp_event;
 mod memory;
 pub(crate) mod reply;
 pub(crate) mod time_limit;
@@ -24,7 +25,7 @@ pub(crate) mod wire;
 
 pub use answer::{Answer, Turn};
 pub use dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
-pub use event::{Agent, Event, Outcome, Repeat, Source, ToolCall};
+pub use event::{Agent, Event, Outcome, PersonAsk, Repeat, Source, ToolCall};
 pub use figures::FigureUse;
 pub use held_call::open_question;
 pub use hook_call::{HookCall, asks_to_go_on, broken, read, say, waits_out_pause};

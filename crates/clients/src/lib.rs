@@ -23,6 +23,7 @@ pub mod hooks;
 pub mod install;
 pub mod launch;
 mod legible;
+mod mcp;
 mod openai_api;
 mod opencode;
 pub mod past;

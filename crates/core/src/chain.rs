@@ -97,6 +97,7 @@ impl Chain {
             if request.starts_agent.is_some() {
                 self.state.gate.agents.will_start();
             }
+            self.state.gate.tools.count(&self.policy.tools.limits, &request.action.tool, turn.place.at);
             let place = RequestPlace { index: turn.place.index, spent: self.state.gate.money.spent() };
             self.state.activity.loops.passed((&request.action, request.agent_id.as_ref()), place);
             Some(self.state.gate.permit(&self.policy, request, &turn))
@@ -139,6 +140,7 @@ impl Chain {
             | What::Fault(_)
             | What::PolicyDrift(_)
             | What::EngineSwitched(_)
+            | What::ToolsSeen(_)
             | What::ModelSpend(_) => Source::Other,
         };
         let mut turn = Turn {

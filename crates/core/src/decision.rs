@@ -338,6 +338,10 @@ pub enum FindingKind {
     ClockClamped,
     /// Another engine goes on.
     EngineSwitch,
+    /// A tool of a server differs from its pin.
+    ToolChanged,
+    /// A tool's text speaks to the model, or hides something.
+    ToolSuspicious,
 }
 
 /// Indices of the inputs that prove a finding: at most [`EVIDENCE_MAX`], oldest first.

@@ -35,6 +35,9 @@ pub enum EnforcementError {
     /// The tree of agents has no place for another one.
     #[error(transparent)]
     AgentLimit(AgentLimitError),
+    /// A tool was called as often as it may be.
+    #[error(transparent)]
+    ToolLimit(ToolLimitError),
 }
 
 /// An enforcement error part by part, with the same fields for every kind.
@@ -66,6 +69,7 @@ impl EnforcementError {
             Self::CycleTermination(_) => "CycleTermination",
             Self::GuardFailure(_) => "GuardFailure",
             Self::AgentLimit(_) => "AgentLimit",
+            Self::ToolLimit(_) => "ToolLimit",
         }
     }
 
@@ -97,6 +101,12 @@ impl EnforcementError {
                 error.setting()
             )
             .into(),
+            Self::ToolLimit(ToolLimitError::Calls { .. }) => {
+                "go on without this tool; a person may raise its limit in `tools` for the next session".into()
+            }
+            Self::ToolLimit(ToolLimitError::PerMinute { .. }) => {
+                "do something else first, and call it again later".into()
+            }
         }
     }
 
@@ -110,7 +120,8 @@ impl EnforcementError {
             | Self::ReviewGating(_)
             | Self::CycleTermination(_)
             | Self::GuardFailure(_)
-            | Self::AgentLimit(_) => None,
+            | Self::AgentLimit(_)
+            | Self::ToolLimit(_) => None,
         };
         Explained {
             error: self.kind(),
@@ -136,6 +147,7 @@ impl Explain for EnforcementError {
             Self::PermissionDenied(_)
             | Self::ReviewGating(_)
             | Self::AgentLimit(_)
+            | Self::ToolLimit(_)
             | Self::WallClockTimeout(_)
             | Self::CycleTermination(CycleTerminationError::Stopped(_) | CycleTerminationError::MaxSteps) => {
                 ExitClass::Refused
@@ -262,6 +274,33 @@ impl AgentLimitError {
             Self::Total(_) => "limits.max_agents",
         }
     }
+}
+
+/// A tool was called as often as the policy lets it be (TOOL-1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolLimitError {
+    /// In the whole session.
+    #[error("`{tool}` was called {most} times, which is its limit for a session (tools: max_calls); go on without it")]
+    Calls {
+        /// The name in the policy.
+        tool: Label,
+        /// The limit.
+        most: Count,
+    },
+    /// In the sliding minute.
+    #[error(
+        "`{tool}` was called {most} times within a minute, which is its limit (tools: per_minute); call it again in {} s",
+        .wait_ms.get().div_ceil(1_000)
+    )]
+    PerMinute {
+        /// The name in the policy.
+        tool: Label,
+        /// The limit.
+        most: Count,
+        /// When there is room again.
+        wait_ms: crate::units::RunMillis,
+    },
 }
 
 /// A wall clock ran out.

@@ -61,6 +61,8 @@ pub enum What {
     PolicyDrift(PolicyDrift),
     /// Another engine goes on where one could not; it is noted and never silent (RUN-4).
     EngineSwitched(EngineSwitched),
+    /// A tool server's list of tools was seen (MCP-2). Legal at any time.
+    ToolsSeen(ToolsSeen),
     /// The gateway settled a model call: its price counts, and it is no step of the agent (GATE-8). Legal at any time.
     ModelSpend(ModelSpend),
 }
@@ -85,6 +87,7 @@ impl What {
             | Self::Fault(_)
             | Self::PolicyDrift(_)
             | Self::EngineSwitched(_)
+            | Self::ToolsSeen(_)
             | Self::ModelSpend(_) => None,
         }
     }
@@ -350,6 +353,30 @@ pub struct EngineSwitched {
     pub to: Label,
     /// Why.
     pub reason: Label,
+}
+
+/// What was seen of a tool server's list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolsSeen {
+    /// The server's name.
+    pub server: Label,
+    /// What it means.
+    pub state: ToolsState,
+    /// Which tools, in words for a person.
+    pub detail: Label,
+}
+
+/// What a look at a tool server's list means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolsState {
+    /// The server was not known: its tools are pinned now.
+    FirstSight,
+    /// Tools differ from their pins and wait for a person.
+    Changed,
+    /// A text among them speaks to the model, or hides something from people.
+    Suspicious,
 }
 
 /// The place of an input or decision in the session.

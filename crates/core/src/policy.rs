@@ -12,6 +12,7 @@ mod minute_bounds;
 mod own_prices;
 mod setting;
 mod settings;
+mod tool_limits;
 
 pub use answer_wait::{AnswerWait, Audience};
 pub use by_profile::ByProfile;
@@ -26,6 +27,7 @@ pub use settings::{
     Activity, Approvals, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify,
     Policy, Review, Safety, Sandbox, Secrets, Tools, Undo,
 };
+pub use tool_limits::{Approve, LIMITED_TOOLS_MAX, OutputBytes, ToolLimit, ToolLimits};
 
 use crate::explain::Explain;
 use crate::label::Label;
@@ -89,6 +91,15 @@ impl Policy {
             Some(Err(error)) => Err(PolicyError::Value { path: Label::cut(path), error }),
             None => Err(PolicyError::Unknown { path: Label::cut(path), nearest: nearest_path(path) }),
         }
+    }
+
+    /// Sets one limit of one tool, as a manifest nests them below `tools`.
+    ///
+    /// # Errors
+    /// When there is no such limit or its value is none.
+    pub fn set_tool_limit(&mut self, tool: &str, key: &str, text: &str) -> Result<(), PolicyError> {
+        let path = || Label::cut(&alloc::format!("tools.{tool}.{key}"));
+        self.tools.limits.set(tool, key, text).map_err(|error| PolicyError::Value { path: path(), error })
     }
 
     /// Sets the role of the agent, where one was named.

@@ -107,13 +107,17 @@ pub enum Rule {
     Review,
     /// Another engine goes on.
     EngineFallback,
+    /// The pins of a tool server's tools.
+    ToolPin,
+    /// Limits of single tools.
+    ToolLimit,
     /// Identity.
     Identity,
 }
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 52] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -163,6 +167,8 @@ impl Rule {
         Self::Convergence,
         Self::Review,
         Self::EngineFallback,
+        Self::ToolPin,
+        Self::ToolLimit,
         Self::Identity,
     ];
 
@@ -219,6 +225,8 @@ impl Rule {
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",
             Self::EngineFallback => "RUN-4",
+            Self::ToolPin => "MCP-2",
+            Self::ToolLimit => "TOOL-1",
             Self::Identity => "IDENT-1",
         }
     }

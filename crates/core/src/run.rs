@@ -460,6 +460,7 @@ const fn is_answer(what: &What) -> bool {
         | What::Fault(_)
         | What::PolicyDrift(_)
         | What::EngineSwitched(_)
+        | What::ToolsSeen(_)
         | What::ModelSpend(_) => false,
     }
 }

@@ -339,6 +339,7 @@ impl GuardedSession {
             redactor: self.driver.redactor()?,
             idle: &[],
             agent: agent.map(|agent| agent.0.as_str()),
+            asks: None,
         })
     }
 

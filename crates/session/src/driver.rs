@@ -67,7 +67,7 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::{self, SessionId};
 use turn::{AtLook, Taken};
-pub use turn::{ManifestReach, StepOutcome};
+pub use turn::{ManifestReach, ResultSync, StepOutcome};
 
 /// Files of one person in a workspace that clients obey beside those that the policy lists.
 const LOCAL_FILES: [&str; 2] = ["CLAUDE.local.md", ".claude/settings.local.json"];
@@ -92,6 +92,8 @@ pub struct Driver<S: Storage = Disk> {
     followed: Option<Followed>,
     /// Between the world and the record.
     redaction: Redaction,
+    /// How durable results are that nothing follows from.
+    results: ResultSync,
 }
 
 impl Driver<Disk> {
@@ -190,6 +192,7 @@ impl Driver<Disk> {
             reporting: Reporting::Own,
             followed: None,
             redaction,
+            results: ResultSync::Each,
         }
     }
 }
@@ -275,6 +278,13 @@ impl<S: Storage> Driver<S> {
         if reporting == Reporting::ByTheLoop {
             self.state.seen.accept_standing();
         }
+        self
+    }
+
+    /// Says how durable results are that nothing follows from; unless said, each is synced.
+    #[must_use]
+    pub const fn with_results(mut self, results: ResultSync) -> Self {
+        self.results = results;
         self
     }
 
@@ -410,6 +420,7 @@ impl<S: Storage> Driver<S> {
     ) -> Result<StepOutcome, DriverError> {
         let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, redaction, .. } =
             self;
+        let results = self.results;
         redaction.refresh()?;
         let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
@@ -419,7 +430,7 @@ impl<S: Storage> Driver<S> {
         let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
         let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered, redaction.redactor()?)?;
-        let known = append(&mut turn, &decided.batch(state.known, now))?;
+        let known = append(&mut turn, &decided.batch(state.known, now, results))?;
         let entries = decided.log_entries(dir, now);
         let (steps, what) = decided.commit(state, known);
         let taken = Taken { steps: &steps, entries: &entries };

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_authority::identity::Configuration;
+use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::bounded;
 use tripwire_fs::file::{self, FileAction, FileError};
@@ -16,7 +17,7 @@ use tripwire_observe::Observer;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::{Workspace, test_command};
+use tripwire_workspace::{Workspace, clock, mode, test_command};
 
 /// A session of a client that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +145,19 @@ impl Foreign<'_> {
         let digest = Digest::of(self.session.as_bytes()).to_string();
         layout.clients().join(format!("{}-{}", self.client, digest.get(..32).unwrap_or(&digest)))
     }
+}
+
+/// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
+///
+/// # Errors
+/// When the change cannot be journaled.
+pub fn follow_mode(driver: &mut Driver, layout: &Layout, state: Option<&Path>) -> Result<(), DriverError> {
+    let wanted = mode::wanted(layout, state);
+    if driver.view().guard != wanted {
+        let act = HumanAct::SetMode(wanted).signed(&mode::chosen_by(layout, state), "");
+        driver.take_now(What::Human(act), clock::now)?;
+    }
+    Ok(())
 }
 
 /// Which client began each of our sessions through its hooks, as the notes between the two say.

@@ -9,6 +9,7 @@ mod patience;
 mod place;
 pub(crate) mod pulse;
 mod snapshots;
+mod tool_servers;
 mod waiting;
 
 use self::model_calls::ModelInput;
@@ -24,10 +25,10 @@ use crate::sources;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tripwire_clients::Homes;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured, OnHeldCall};
 use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, ToolCall};
+use tripwire_clients::{Client, Homes};
 use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::explain::Explain as _;
@@ -131,7 +132,10 @@ impl Guard {
 
     /// Answers an event; waits as long as the session is paused, a throttle lasts, or a person is asked.
     fn answer_call(&self, mut call: HookCall, broken: &dyn Fn(&str) -> Reply) -> Reply {
-        self.lock_pulse().note(&call);
+        if call.client != Client::Mcp {
+            // What a tool server's guard asks does not vouch for the client's hooks.
+            self.lock_pulse().note(&call);
+        }
         if !call.concerns_the_engine() || self.follow_call(&mut call) == ResultOrigin::Unasked {
             return Reply::default();
         }
@@ -294,7 +298,11 @@ impl Guard {
         self.with_engine(|driver| {
             self.take_model_calls(driver)?;
             let counts = self.gateway.as_ref().is_some_and(ModelGateway::counts);
-            let figures = if counts { FigureUse::ContextOnly } else { FigureUse::Everything };
+            let figures = match (call.client == Client::Mcp, counts) {
+                (true, _) => FigureUse::Nothing,
+                (false, true) => FigureUse::ContextOnly,
+                (false, false) => FigureUse::Everything,
+            };
             let (workspace, homes, undo) = (&self.workspace, &self.homes, self.snapshots.store());
             let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held, undo };
             let spent = driver.view().spent;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tripwire_clients::Client;
 
 /// Hooks that are served at the same time; clients call a handful at once.
 const SERVED_MAX: usize = 256;
@@ -54,6 +55,7 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsi
     let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),
+        Caller::Other if question.client == Client::Mcp => guard.answer_tool_server(&question),
         Caller::Other => guard.answer_other(&question),
     };
     socket::write_reply(&reply, &mut stream)
@@ -124,7 +126,6 @@ fn caller(stream: &UnixStream, program: &Path) -> Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_clients::Client;
 
     fn ask(held: &AtomicUsize, until: Instant) -> Result<Question, SocketError> {
         let (mut hook, stream) = UnixStream::pair().unwrap();

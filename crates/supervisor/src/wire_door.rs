@@ -4,13 +4,12 @@
 //! often a conversation repeats it.
 
 use crate::guard::Guard;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use tripwire_clients::Client;
-use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, Reply, ToolCall};
+use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, ToolCall};
 use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult, is_by_place};
 use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
 
@@ -81,7 +80,7 @@ impl WireDoor {
         for event in events {
             let prompt = (event == Event::Prompt).then(|| request.prompt.clone());
             let reply = guard.answer_event(self.hook_call(request, event, prompt));
-            if let Some(reason) = refusal(&reply) {
+            if let Some(reason) = reply.refusal() {
                 if let DoorQuestion::Reply(request, calls) = question {
                     self.forget(request, calls);
                 }
@@ -147,35 +146,18 @@ impl WireDoor {
             event_name: "gateway".to_owned(),
             event,
             prompt,
+            asks: None,
         }
     }
-}
-
-/// Why an answer does not let the client go on; a text beside an event is none.
-fn refusal(reply: &Reply) -> Option<String> {
-    #[derive(Deserialize)]
-    struct DoorReply {
-        #[serde(rename = "continue")]
-        goes_on: Option<bool>,
-        decision: Option<String>,
-        reason: Option<String>,
-        #[serde(rename = "stopReason")]
-        stop_reason: Option<String>,
-    }
-    if reply.exit_code != 0 {
-        return Some(reply.stderr.clone());
-    }
-    let said: DoorReply = serde_json::from_str(&reply.stdout).ok()?;
-    let refuses = said.goes_on == Some(false) || matches!(said.decision.as_deref(), Some("deny" | "block"));
-    refuses.then(|| said.reason.or(said.stop_reason).unwrap_or_else(|| "the guard refuses it".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_clients::hooks::Reply;
 
     fn said(stdout: &str) -> Option<String> {
-        refusal(&Reply { stdout: stdout.to_owned(), ..Reply::default() })
+        Reply { stdout: stdout.to_owned(), ..Reply::default() }.refusal()
     }
 
     #[test]
@@ -186,7 +168,7 @@ mod tests {
             assert_eq!(said(text), None, "{text}");
         }
         let broken = Reply { stderr: "the guard is broken".to_owned(), exit_code: 2, ..Reply::default() };
-        assert_eq!(refusal(&broken).as_deref(), Some("the guard is broken"));
+        assert_eq!(broken.refusal().as_deref(), Some("the guard is broken"));
     }
 
     fn request(conversation: &str, results: &[&str]) -> WireRequest {

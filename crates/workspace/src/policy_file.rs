@@ -122,7 +122,11 @@ impl Loaded {
                 continue;
             }
             let file = || manifest.file().to_owned();
-            self.policy.set(&path, &text).map_err(|error| PolicyFileError::Setting { file: file(), line, error })?;
+            let set = match tool_limit(&path) {
+                Some((tool, key)) => self.policy.set_tool_limit(tool, key, &text),
+                None => self.policy.set(&path, &text),
+            };
+            set.map_err(|error| PolicyFileError::Setting { file: file(), line, error })?;
             self.lines.insert(path, SettingPlace { file: file(), line });
         }
         Ok(())
@@ -152,6 +156,11 @@ fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
             .or_insert_with(|| (scalar.text.clone(), scalar.line));
     }
     settings
+}
+
+/// The tool and the key of a limit that is nested below `tools`.
+fn tool_limit(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("tools.")?.rsplit_once('.')
 }
 
 /// Keys that are no thresholds of the engine: identity facts, and roles, which are compiled with the permissions.

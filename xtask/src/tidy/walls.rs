@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 25] = [
+const WALLS: [Wall; 26] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -88,6 +88,11 @@ const WALLS: [Wall; 25] = [
             "workspace",
         ],
         Foreign::Network,
+    ),
+    wall(
+        "crates/mcp",
+        &["clients", "core", "fs", "sandbox", "session", "supervisor", "undo", "workspace"],
+        Foreign::NoNetwork,
     ),
     wall(
         "crates/console",

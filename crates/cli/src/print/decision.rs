@@ -116,6 +116,7 @@ fn done(what: &What) -> String {
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(_) => "a premise of the guard broke".to_owned(),
         What::PolicyDrift(drift) => format!("{} was edited on disk", drift.key),
+        What::ToolsSeen(seen) => format!("tool server {}: {}", seen.server, seen.detail),
         What::EngineSwitched(switch) => format!("{} goes on for {}", switch.to, switch.from),
         What::ModelSpend(spend) => {
             format!("a call of {}: {}", spend.model, counted(spend.price().tokens.get(), "token"))

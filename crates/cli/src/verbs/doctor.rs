@@ -2,6 +2,7 @@
 
 mod checks;
 mod layers;
+mod tool_servers;
 
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -66,6 +67,7 @@ fn promises(args: &DoctorArgs) -> Result<Vec<CheckResult>, Problem> {
     }
     promises.extend(checks::promises(&workspace));
     promises.extend(checks::sandbox());
+    promises.extend(tool_servers::checks());
     if args.live {
         let canaries = canaries(&found, &program, &promises);
         promises.extend(canaries);

@@ -13,20 +13,18 @@ use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCal
 use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain;
-use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::{Audience, OnGuardFailure};
 use tripwire_fs::bounded;
 use tripwire_sandbox::last_word::{self, LastWord};
 use tripwire_session::approvals;
 use tripwire_session::driver::{Driver, DriverError, ManifestReach, frozen_policy};
-use tripwire_session::foreign::Foreign;
+use tripwire_session::foreign::{Foreign, follow_mode};
 use tripwire_supervisor::socket::{
     self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
 };
 use tripwire_undo::UndoStore;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
-use tripwire_workspace::mode;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
 
@@ -247,7 +245,7 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
                 Some(session) => Driver::resume(workspace.layout(), &session)?.acting_as(role),
                 None => begin(&foreign, workspace, role.as_deref())?,
             };
-            follow_choice(&mut driver, workspace)?;
+            follow_mode(&mut driver, workspace.layout(), crate::workspace::state_home().as_deref())?;
             Ok(driver)
         }
     }
@@ -258,19 +256,6 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
     crate::workspace::keep_out_of_commits(workspace);
     crate::workspace::remember(workspace);
     foreign.open_in(workspace, crate::workspace::signing(workspace), clock::now(), role)
-}
-
-/// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
-fn follow_choice(driver: &mut Driver, workspace: &Workspace) -> Result<(), DriverError> {
-    let state = crate::workspace::state_home();
-    let wanted = mode::wanted(workspace.layout(), state.as_deref());
-    if driver.view().guard != wanted {
-        driver.take_now(
-            What::Human(HumanAct::SetMode(wanted).signed(&mode::chosen_by(workspace.layout(), state.as_deref()), "")),
-            clock::now,
-        )?;
-    }
-    Ok(())
 }
 
 fn time_limit() -> TimeLimit {

@@ -17,6 +17,7 @@ mod hooks;
 mod init;
 mod judge;
 mod known_clients;
+mod mcp;
 mod pushes;
 mod run;
 #[cfg(target_os = "linux")]

@@ -173,7 +173,8 @@ pub fn turn_of(decision: &Decision) -> Turn {
             EnforcementError::PermissionDenied(_)
             | EnforcementError::FloorHeld(_)
             | EnforcementError::ReviewGating(_)
-            | EnforcementError::AgentLimit(_),
+            | EnforcementError::AgentLimit(_)
+            | EnforcementError::ToolLimit(_),
         ) => Turn::GoesOn,
         None if decision.safety.veto_reason == Some(SafetyVeto::HealthDegraded) => Turn::Ends,
         None => Turn::GoesOn,
@@ -215,7 +216,9 @@ fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
         | FindingKind::ManualOverride
         | FindingKind::HealthDegraded
         | FindingKind::ClockClamped
-        | FindingKind::EngineSwitch => None,
+        | FindingKind::EngineSwitch
+        | FindingKind::ToolChanged
+        | FindingKind::ToolSuspicious => None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a client's event means, in words that all clients share.
 
 use crate::legible;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_observe::RawCall;
 
@@ -74,6 +75,15 @@ pub struct ToolCall {
     pub input: String,
     /// The client's id of the call.
     pub call_id: Option<String>,
+}
+
+/// Why a person is to be asked about a call, beside what the guard itself finds in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonAsk {
+    /// The short name of the reason, such as `TOOL_CHANGED`.
+    pub rule: String,
+    /// The reason in words for a person.
+    pub reason: String,
 }
 
 /// How a tool's run ended.

@@ -30,6 +30,8 @@ pub enum FigureUse {
     Everything,
     /// Tokens and money are counted elsewhere, by the gateway: only the context is read.
     ContextOnly,
+    /// It has none, and nothing is estimated: who asks sees calls of tools and no model.
+    Nothing,
 }
 
 /// What is new in the transcripts, at these prices: the main agent's, then that of the sub-agent that acts.
@@ -60,7 +62,7 @@ pub(super) fn new(
             Ok(Some(figures)) => {
                 let mut event = match used {
                     FigureUse::Everything => figures.event(agent, window),
-                    FigureUse::ContextOnly => without_spending(figures.event(agent, window)),
+                    FigureUse::ContextOnly | FigureUse::Nothing => without_spending(figures.event(agent, window)),
                 };
                 if let Some(step) = memory.step_of_late_answer(&path, &figures.answer.to_string()) {
                     event.turn_id = Some(Label::cut(&step));
@@ -93,6 +95,9 @@ pub(super) fn fill_in(
     event: &mut AgentEvent,
 ) {
     let Event::Done(tool, outcome) = &call.event else { return };
+    if used == FigureUse::Nothing {
+        return;
+    }
     if memory.is_unread() && used == FigureUse::Everything {
         usage::estimate(&tool.input, &outcome.output).put_into(event);
     }

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Turn};
 use super::dialect::AfterTool;
-use super::event::{Agent, Event};
+use super::event::{Agent, Event, PersonAsk};
 use super::reply::{HookError, Reply};
 use super::wire::{self, HookInput};
 use crate::client::Client;
@@ -28,6 +28,8 @@ pub struct HookCall {
     pub event: Event,
     /// What a person said, where one speaks.
     pub prompt: Option<String>,
+    /// Why a person is to be asked about the call, where the one who tells of it knows a reason.
+    pub asks: Option<PersonAsk>,
 }
 
 impl HookCall {
@@ -71,6 +73,7 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
         event_name: input.hook_event_name.into_owned(),
         event,
         prompt,
+        asks: input.asks.filter(|_| client == Client::Mcp),
     })
 }
 

@@ -57,6 +57,7 @@ impl CallContext<'_> {
             redactor: self.redactor,
             idle: (self.call.client.adapter().hooks.idle_arguments)(&tool.name),
             agent: self.agent(),
+            asks: self.call.asks.as_ref(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a hook process says to its client, and why an input is not understood.
 
+use serde::Deserialize;
 use std::borrow::Cow;
 use tripwire_core::explain::{ExitClass, Explain};
 
@@ -20,10 +21,47 @@ impl Reply {
         Self::json(&serde_json::json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
     }
 
+    /// Why an answer in the form of a door without hooks does not let the caller go on; a text beside an event is none.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        if self.exit_code != 0 {
+            return Some(self.stderr.clone());
+        }
+        let said: DoorReply = serde_json::from_str(&self.stdout).ok()?;
+        let refuses = said.goes_on == Some(false) || matches!(said.decision.as_deref(), Some("deny" | "block"));
+        refuses.then(|| said.reason.or(said.stop_reason).unwrap_or_else(|| "the guard refuses it".to_owned()))
+    }
+
+    /// The words beside an event, if there are any.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let said: DoorReply = serde_json::from_str(&self.stdout).ok()?;
+        said.beside.and_then(|beside| beside.text)
+    }
+
     /// An answer that the client parses.
     pub(crate) fn json(value: &serde_json::Value) -> Self {
         Self { stdout: value.to_string(), ..Self::default() }
     }
+}
+
+/// An answer as a door without hooks reads it.
+#[derive(Deserialize)]
+struct DoorReply {
+    #[serde(rename = "continue")]
+    goes_on: Option<bool>,
+    decision: Option<String>,
+    reason: Option<String>,
+    #[serde(rename = "stopReason")]
+    stop_reason: Option<String>,
+    #[serde(rename = "hookSpecificOutput")]
+    beside: Option<BesideReply>,
+}
+
+#[derive(Deserialize)]
+struct BesideReply {
+    #[serde(rename = "additionalContext")]
+    text: Option<String>,
 }
 
 /// Why a hook's input is not understood.

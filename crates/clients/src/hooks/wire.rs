@@ -1,6 +1,6 @@
 //! What the clients send: one JSON object per event, with nearly the same field names in all of them.
 
-use super::event::{Event, Outcome, Repeat, Source, ToolCall};
+use super::event::{Event, Outcome, PersonAsk, Repeat, Source, ToolCall};
 use super::reply::HookError;
 use crate::legible;
 use crate::transcript::ToolOutput;
@@ -36,6 +36,8 @@ pub struct HookInput<'a> {
     /// What a person said; only a text counts.
     #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,
+    /// Why a person is to be asked; only the MCP guard says so.
+    pub(crate) asks: Option<PersonAsk>,
 }
 
 impl HookInput<'_> {

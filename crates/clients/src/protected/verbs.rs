@@ -76,7 +76,7 @@ pub(super) fn commands(words: &[String]) -> bool {
     match words {
         [verb, ..] if COMMANDS.contains(&verb.as_str()) => true,
         [verb, rest @ ..] if verb == "approvals" => rest.iter().any(|word| word == "approve" || word == "deny"),
-        [verb, what, ..] => verb == "review" && what == "decide",
+        [verb, what, ..] => (verb == "review" && what == "decide") || (verb == "mcp" && what == "trust"),
         [_] | [] => false,
     }
 }

@@ -146,7 +146,8 @@ fn allowed(client: Client, event: &str) -> &'static [&'static str] {
             | Client::Aider
             | Client::AnthropicApi
             | Client::OpenAiApi
-            | Client::GeminiApi,
+            | Client::GeminiApi
+            | Client::Mcp,
             _,
         ) => &[],
     }

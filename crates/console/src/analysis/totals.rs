@@ -203,7 +203,8 @@ impl Totals {
                 &mut self.claims,
                 ClaimAnswer { i, at, accepted: safety.allowed, answer: safety.reason.to_string() },
             ),
-            What::Request(_)
+            What::ToolsSeen(_)
+            | What::Request(_)
             | What::Event(_)
             | What::Result(_)
             | What::Tick

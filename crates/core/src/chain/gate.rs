@@ -24,6 +24,7 @@ pub(crate) mod rate;
 pub(crate) mod review;
 pub(crate) mod standing;
 mod state;
+mod tool_limits;
 pub mod veto;
 
 pub use permit::Permit;

@@ -14,7 +14,8 @@ use crate::decision::{FindingDetails, FindingKind};
 use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, SwitchReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::input::{
-    AdvisorReply, Claim, Compaction, DriftMeaning, EngineSwitched, Fault, PolicyDrift, Report, Request, What,
+    AdvisorReply, Claim, Compaction, DriftMeaning, EngineSwitched, Fault, PolicyDrift, Report, Request, ToolsSeen,
+    ToolsState, What,
 };
 use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile, Switch};
@@ -57,6 +58,14 @@ impl Chain {
                 let text = format!("`{to}` goes on for `{from}`: {reason}");
                 turn.note(FindingKind::EngineSwitch, Rule::EngineFallback, &text);
                 self.state.gate.dirty.forget_refusals();
+            }
+            What::ToolsSeen(ToolsSeen { server, state, detail }) => {
+                let text = format!("tool server `{server}`: {detail}");
+                match state {
+                    ToolsState::FirstSight => {}
+                    ToolsState::Changed => turn.note(FindingKind::ToolChanged, Rule::ToolPin, &text),
+                    ToolsState::Suspicious => turn.note(FindingKind::ToolSuspicious, Rule::ToolPin, &text),
+                }
             }
             What::ModelSpend(spend) => {
                 let price = spend.price();
@@ -158,6 +167,11 @@ impl Chain {
             && let Some(crossed) = gate.agents.foresee(&self.policy.limits, start)
         {
             turn.refusal = Some((Rule::GateAgents, EnforcementError::AgentLimit(crossed)));
+        }
+        if turn.refusal.is_none()
+            && let Some(crossed) = gate.tools.crossed(&self.policy.tools.limits, &request.action.tool, turn.place.at)
+        {
+            turn.refusal = Some((Rule::ToolLimit, EnforcementError::ToolLimit(crossed)));
         }
         // A refusal that does not bind while only observing must not hide the hold of a destructive command, which does.
         if let Some(fact) = &request.floor

@@ -7,6 +7,7 @@ use super::own_prices::OwnPrices;
 use super::setting::{
     Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
 };
+use super::tool_limits::ToolLimits;
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -345,12 +346,17 @@ settings! {
     Tools tools {
         /// Lines that `read_file` returns at most.
         max_lines: Count = Count::new(500), "guardrails: read_file limit";
+        /// Kibibytes of one result of a tool server that the agent gets; the whole is kept in memory.
+        max_output_kib: Count = Count::new(1_024), "SPEC §14";
         /// Whether a tool that failed ends the run (`stop`) or the model goes on with its error (`continue`).
         on_tool_error: OnToolError = OnToolError::Continue, "agent loop: error handling";
         /// Repairs of an invalid plan or argument before SYSTEM_ERROR.
         repair_max_attempts: Count = Count::new(2), "guardrails: schema repair";
         /// Failed verifications in a session before another engine is taken.
         max_failed_verifications: Count = Count::new(3), "geometry: model fallback strategy";
+        /// Limits of single tools: `SERVER/TOOL max_calls=5 per_minute=2 max_output=64KB approve=true`, with `;` between tools; in
+        /// a manifest they may be nested below `tools`.
+        limits: ToolLimits = ToolLimits::none(), "SPEC §14";
         /// Steps between two recitations in `todo.md`.
         recite_every: Count = Count::new(3), "agent loop: objective recitation";
     }

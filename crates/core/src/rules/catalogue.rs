@@ -10,13 +10,14 @@ mod own_loop;
 mod people;
 mod records;
 mod sandbox;
+mod tool_servers;
 
 pub use self::entry::RuleEntry;
 
 use alloc::string::String;
 
 /// The families, in the order of the specification.
-const FAMILIES: [&[RuleEntry]; 9] = [
+const FAMILIES: [&[RuleEntry]; 10] = [
     constitution::ENTRIES,
     activity::ENTRIES,
     gate::ENTRIES,
@@ -26,6 +27,7 @@ const FAMILIES: [&[RuleEntry]; 9] = [
     own_loop::ENTRIES,
     sandbox::ENTRIES,
     records::ENTRIES,
+    tool_servers::ENTRIES,
 ];
 
 /// Every rule, in the order of the specification.

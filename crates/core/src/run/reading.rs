@@ -115,7 +115,8 @@ fn standing(decision: &Decision) -> SessionStanding {
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::FloorHeld(_)
                 | EnforcementError::ReviewGating(_)
-                | EnforcementError::AgentLimit(_),
+                | EnforcementError::AgentLimit(_)
+                | EnforcementError::ToolLimit(_),
             ),
             _,
         ) => SessionStanding::Open,

@@ -10,6 +10,7 @@ use tripwire_authority::{CommandRuling, Need, Surroundings, Who, command_needs, 
 use tripwire_core::chain::event::Action;
 use tripwire_core::input::{Authority, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
+use tripwire_core::policy::Approve;
 use tripwire_journal::storage::Storage;
 use tripwire_judge::reading::CallReading;
 use tripwire_observe::{RawCall, nature};
@@ -72,7 +73,20 @@ impl<S: Storage> Driver<S> {
         let nature = nature(call);
         let own = needs(call.tool, &nature, self.policy(), at);
         let needs: Vec<Need> = own.into_iter().chain(command_needs(reading, &nature, at.root)).collect();
-        permissions.ruling(who, &needs, &contexts(reading, &nature, at.root))
+        match permissions.ruling(who, &needs, &contexts(reading, &nature, at.root)) {
+            CommandRuling::Silent => self.asks_first(call.tool),
+            ruling @ (CommandRuling::Ask(_) | CommandRuling::Forbidden(_)) => ruling,
+        }
+    }
+
+    /// Whether the limits of a tool want a person asked about each call (TOOL-1).
+    fn asks_first(&self, tool: &str) -> CommandRuling {
+        match self.policy().tools.limits.of(tool) {
+            Some((_, limit)) if limit.approve == Approve::Always => {
+                CommandRuling::Ask(format!("each call of `{}` waits for a person (tools: approve)", limit.tool))
+            }
+            Some(_) | None => CommandRuling::Silent,
+        }
     }
 
     /// Asks for the right to do something that is no tool call: a memory, a confined command. It is journaled whatever

@@ -149,6 +149,7 @@ impl Memo {
             | What::Fault(_)
             | What::PolicyDrift(_)
             | What::EngineSwitched(_)
+            | What::ToolsSeen(_)
             | What::ModelSpend(_) => {}
         }
     }

@@ -23,6 +23,7 @@ pub(super) fn stamped(what: What, at: RunMillis) -> What {
         | What::Fault(_)
         | What::PolicyDrift(_)
         | What::EngineSwitched(_)
+        | What::ToolsSeen(_)
         | What::ModelSpend(_)) => other,
     }
 }

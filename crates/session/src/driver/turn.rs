@@ -70,6 +70,16 @@ pub enum ManifestReach {
     Open,
 }
 
+/// How durable results are that nothing follows from. Whatever asks for leave, refuses or has an effect is always synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultSync {
+    /// Each is synced.
+    #[default]
+    Each,
+    /// With the next input that is synced: a power cut may lose them, the end of the process does not.
+    Grouped,
+}
+
 /// Puts what people did since the last turn before this process's own inputs, whose claims are confirmed.
 pub(super) fn gather(
     dir: SessionDir<'_>,
@@ -108,6 +118,16 @@ pub(super) struct Decided {
     /// The last input, without secrets.
     what: Option<What>,
     bodies: Vec<String>,
+    follows: Consequences,
+}
+
+/// Whether anything follows from the steps of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consequences {
+    /// Something was asked for, refused or caused.
+    Some,
+    /// It is news of what happened, and nothing else.
+    None,
 }
 
 /// Steps a copy of the engine over the inputs.
@@ -119,10 +139,14 @@ pub(super) fn decide_on_copy(
 ) -> Result<Decided, DriverError> {
     let (mut chain, mut memo) = (state.chain.clone(), state.memo.clone());
     let (mut steps, mut bodies) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len() * 2));
-    let mut what = None;
+    let (mut what, mut follows) = (None, Consequences::None);
     for input in inputs {
         let (input, taken) = redacted(input, redactor)?;
         let step = chain.step(&input);
+        let is_news = matches!(input.what, What::Event(_)) && step.decision.safety.allowed;
+        if !is_news || !step.decision.effects.is_empty() {
+            follows = Consequences::Some;
+        }
         let mut decided = String::new();
         body::write_decision(session.as_str(), &step.decision, &mut decided)?;
         bodies.extend([taken, decided]);
@@ -130,7 +154,7 @@ pub(super) fn decide_on_copy(
         steps.push(step);
         what = Some(input.what);
     }
-    Ok(Decided { chain, memo, seen, steps, what, bodies })
+    Ok(Decided { chain, memo, seen, steps, what, bodies, follows })
 }
 
 /// An input without secrets, and its record: the engine sees what the journal holds.
@@ -146,9 +170,13 @@ fn redacted(input: Input, redactor: &Redactor) -> Result<(Input, String), Driver
 
 impl Decided {
     /// Each input with its decision, all in one append behind the records that are known.
-    pub(super) fn batch(&self, known: u64, now: WallClock) -> Batch<'_> {
+    pub(super) fn batch(&self, known: u64, now: WallClock, results: ResultSync) -> Batch<'_> {
         let entries = self.bodies.iter().map(|body| entry(body, now)).collect();
-        Batch { entries, durability: Durability::Synced, after: Some(known) }
+        let durability = match (results, self.follows) {
+            (ResultSync::Each, _) | (ResultSync::Grouped, Consequences::Some) => Durability::Synced,
+            (ResultSync::Grouped, Consequences::None) => Durability::Grouped,
+        };
+        Batch { entries, durability, after: Some(known) }
     }
 
     /// What the safety log is to hold of it.
@@ -160,7 +188,7 @@ impl Decided {
 
     /// Lets the state follow the copy; `known` comes from the acknowledged append.
     pub(super) fn commit(self, state: &mut SessionState, known: u64) -> (Vec<Step>, Option<What>) {
-        let Self { chain, memo, seen, steps, what, bodies: _ } = self;
+        let Self { chain, memo, seen, steps, what, bodies: _, follows: _ } = self;
         (state.chain, state.memo, state.seen, state.known) = (chain, memo, seen, known);
         (steps, what)
     }

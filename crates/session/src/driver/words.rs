@@ -32,6 +32,7 @@ pub fn in_short(what: &What) -> String {
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(fault) => format!("the guard broke: {}", fault.cause),
         What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
+        What::ToolsSeen(seen) => format!("tool server `{}`: {}", seen.server, seen.detail),
         What::EngineSwitched(switch) => format!("`{}` goes on for `{}`: {}", switch.to, switch.from, switch.reason),
         What::ModelSpend(spend) => {
             format!("a call of {}: {} tokens, {}", spend.model, spend.price().tokens, spend.micro_usd.in_dollars())

@@ -23,6 +23,8 @@ struct OpenCall {
     id: Option<String>,
     name: String,
     input: AskedInput,
+    /// Whether the guard of a tool server has seen it too.
+    served: bool,
 }
 
 /// The arguments that were asked for.
@@ -42,6 +44,32 @@ impl AskedInput {
     }
 }
 
+/// A call as the guard of a tool server sees it.
+#[derive(Debug)]
+pub(super) struct ServedCall<'a> {
+    /// The tool's name at its server.
+    pub(super) tool: &'a str,
+    /// Its arguments.
+    pub(super) input: &'a str,
+}
+
+impl ServedCall<'_> {
+    fn is(&self, open: &OpenCall) -> bool {
+        let named = open.name.strip_suffix(self.tool).is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+        named
+            && match &open.input {
+                AskedInput::Whole(input) => same_json(input, self.input),
+                AskedInput::Long(_) => open.input == AskedInput::of(self.input),
+            }
+    }
+}
+
+/// Whether two texts are the same JSON value; a client writes its arguments anew for each door.
+fn same_json(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    one == other || read(one).is_some_and(|one| Some(one) == read(other))
+}
+
 impl OpenCall {
     fn is(&self, tool: &ToolCall) -> bool {
         self.id == tool.call_id && self.name == tool.name && self.input == AskedInput::of(&tool.input)
@@ -55,7 +83,7 @@ impl OpenCalls {
             self.calls.pop_front();
         }
         let input = AskedInput::of(&tool.input);
-        self.calls.push_back(OpenCall { id: tool.call_id.clone(), name: tool.name.clone(), input });
+        self.calls.push_back(OpenCall { id: tool.call_id.clone(), name: tool.name.clone(), input, served: false });
     }
 
     /// Whether none is open.
@@ -66,6 +94,14 @@ impl OpenCalls {
     /// Whether exactly this call is open.
     pub(super) fn has(&self, tool: &ToolCall) -> bool {
         self.calls.iter().any(|call| call.is(tool))
+    }
+
+    /// Whether a call of a tool server is one that was asked about already and that no server has seen yet; then it is it, once.
+    /// Clients call a server's tool by names of their own that end with its name.
+    pub(super) fn serve(&mut self, served: &ServedCall<'_>) -> bool {
+        let Some(open) = self.calls.iter_mut().find(|open| !open.served && served.is(open)) else { return false };
+        open.served = true;
+        true
     }
 
     /// Ends a call and gives it back as it was asked for; nothing if no such call is open. A client that numbers no calls
@@ -103,6 +139,23 @@ mod tests {
         assert_eq!(calls.end(&tool(None, "ls")), None);
         assert_eq!(calls.end(&tool(Some("a"), "pytest")), Some(tool(Some("a"), "ls")), "what was asked for counts");
         assert_eq!(calls.end(&tool(Some("a"), "ls")), None, "it has its result");
+    }
+
+    #[test]
+    fn mcp_1_a_call_of_a_tool_server_that_was_asked_about_is_that_call_once() {
+        let mut calls = OpenCalls::default();
+        let named = |name: &str, input: &str| ToolCall { name: name.to_owned(), ..tool(Some(name), input) };
+        calls.ask(&named("mcp__github__create_issue", r#"{"a":1,"b":2}"#));
+        let served = |tool, input| ServedCall { tool, input };
+        assert!(!calls.serve(&served("create_issue", r#"{"a":2}"#)), "other arguments are another call");
+        assert!(!calls.serve(&served("issue_list", r#"{"a":1,"b":2}"#)));
+        assert!(!calls.serve(&served("sue", r#"{"a":1,"b":2}"#)), "a part of a word is no name");
+        assert!(calls.serve(&served("create_issue", r#"{ "b":2, "a":1}"#)));
+        assert!(!calls.serve(&served("create_issue", r#"{"a":1,"b":2}"#)), "the second one was asked about by nobody");
+        for name in ["create_issue", "github_create_issue", "github.create_issue"] {
+            calls.ask(&named(name, "{}"));
+            assert!(calls.serve(&served("create_issue", "{}")), "{name}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use keys::{COUNT_MAX, Kind, Role, SEED_KEYS, Section, Table};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tree::{Node, Value};
+use tripwire_core::policy::ToolLimits;
 
 /// A manifest that was read and found right.
 #[derive(Debug, Clone)]
@@ -316,10 +317,24 @@ fn check_section(table: &Table, name: &str, section: &Node) -> Result<(), Wrong>
             }
         } else if table.has(&path) {
             check_setting(&path, &entry.node)?;
+        } else if name == keys::TOOLS && matches!(entry.node.value, Value::Map(_)) {
+            check_tool_limits(&path, &entry.node)?;
         } else {
             let nearest = keys::nearest(&path, table.paths());
             return Err((entry.line, ManifestProblem::UnknownKey { key: path, nearest }));
         }
+    }
+    Ok(())
+}
+
+/// Checks the limits of one tool; whether a value is one is the engine's business.
+fn check_tool_limits(path: &str, limits: &Node) -> Result<(), Wrong> {
+    for entry in limits.entries() {
+        let path = format!("{path}.{}", entry.key);
+        if !ToolLimits::KEYS.contains(&entry.key.as_str()) {
+            return Err((entry.line, ManifestProblem::UnknownKey { key: path, nearest: None }));
+        }
+        check_setting(&path, &entry.node)?;
     }
     Ok(())
 }

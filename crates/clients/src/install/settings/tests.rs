@@ -91,7 +91,8 @@ fn every_client_gets_its_own_words() {
             | Client::Aider
             | Client::AnthropicApi
             | Client::OpenAiApi
-            | Client::GeminiApi => panic!("it has no hooks"),
+            | Client::GeminiApi
+            | Client::Mcp => panic!("it has no hooks"),
         };
         assert_eq!((hook["timeout"].as_u64(), hook["onFailure"].as_str()), (Some(timeout), closing));
     }
@@ -124,7 +125,8 @@ fn hooks_that_are_not_called_for_everything_or_not_heard_are_not_complete_and_ar
             | Client::Aider
             | Client::AnthropicApi
             | Client::OpenAiApi
-            | Client::GeminiApi => panic!("it has no hooks"),
+            | Client::GeminiApi
+            | Client::Mcp => panic!("it has no hooks"),
         }
         for text in wrong {
             if text == right {

@@ -314,6 +314,8 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::Publish
         | Rule::Secret
         | Rule::EngineFallback
+        | Rule::ToolPin
+        | Rule::ToolLimit
         | Rule::Control
         | Rule::Permission
         | Rule::Convergence

@@ -14,6 +14,7 @@ use super::money::MoneyState;
 use super::permit::Permit;
 use super::review::Reviews;
 use super::standing::Standing;
+use super::tool_limits::ToolCounts;
 use crate::chain::event::{AgentEvent, ErrorClass, Flag};
 use crate::chain::turn::Turn;
 use crate::effect::HoldReason;
@@ -41,6 +42,7 @@ pub(crate) struct SafetyGate {
     pub(crate) reviews: Reviews,
     pub(crate) money: MoneyState,
     pub(crate) agents: Agents,
+    pub(crate) tools: ToolCounts,
     pub(crate) mode: Mode,
     /// Failed tool calls in a row.
     failed_calls: Count,

@@ -82,6 +82,8 @@ pub(crate) const SEED_KEYS: &[Key] = &[
 /// Sections that other parts of the system own; what may be inside is known to them.
 const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify"];
 
+/// The section of tools, which holds limits of single ones beside its settings.
+pub(super) const TOOLS: &str = "tools";
 /// The section of the roles; its keys are names of a person's choice.
 pub(crate) const ROLES: &str = "roles";
 

@@ -1,0 +1,177 @@
+//! `tripwire mcp`: the guard between a client and a tool server.
+
+mod offer;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::person::{self, Reason};
+use crate::print::{self, Out};
+use crate::workspace::{self, Where};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tripwire_core::counted::counted;
+use tripwire_core::input::HumanAct;
+use tripwire_core::label::Label;
+use tripwire_mcp::guard::{Door, DoorPlace, GuardEnd, GuardOptions, PinStore, RunDoor, ServerName, SessionDoor, serve};
+use tripwire_sandbox::TreeExit;
+use tripwire_session::driver::{Driver, StepOutcome};
+use tripwire_session::newest::newest_or_new;
+use tripwire_supervisor::Notifier;
+use tripwire_supervisor::socket::{SESSION_VARIABLE, SOCKET_VARIABLE};
+use tripwire_workspace::clock;
+use tripwire_workspace::session::SessionId;
+
+/// Guard an MCP server: a client starts this in the place of the server.
+///
+/// Every `tools/call` is decided by the same engine as a hook's call: permissions, the destructive-command guard, budgets, loops,
+/// STOP and PAUSE. A refusal is a tool error that says why; a call that waits is held here. Everything else passes as it came.
+/// When the client closes, the server's whole tree ends.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    verb: Option<McpVerb>,
+    #[command(flatten)]
+    serve: McpServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpVerb {
+    Trust(TrustArgs),
+    Serve(offer::OfferArgs),
+}
+
+/// Trust what changed in a server's tools since they were pinned; shows what that is.
+///
+/// A tool that changed or is new is left out of the list that clients get, and calls to it are held as TOOL_CHANGED. This
+/// verb is for a person: below a client it is refused.
+#[derive(Debug, Args)]
+struct TrustArgs {
+    /// The server's name.
+    name: String,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    reason: Reason,
+    /// Write one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct McpServeArgs {
+    /// The server's name in records and policies; by default that of its program.
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    name: Option<String>,
+    /// The session that its calls belong to; by default that of `tripwire run`, else one for each client process.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    place: Where,
+    /// The server's command line.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+fn server_name(text: &str) -> Result<String, String> {
+    let wrong = || "use letters, digits, `-`, `.` and, inside, single `_`, at most 64: without `__`".to_owned();
+    ServerName::new(text).map(|_| text.to_owned()).ok_or_else(wrong)
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: McpArgs) -> Result<Exit, Problem> {
+    match args.verb {
+        Some(McpVerb::Trust(args)) => trust(&args),
+        Some(McpVerb::Serve(args)) => offer::run(&args),
+        None => guard(args.serve),
+    }
+}
+
+/// A person trusts what changed.
+fn trust(args: &TrustArgs) -> Result<Exit, Problem> {
+    person::only("mcp trust", &args.place)?;
+    let trusted = pins().trust(&args.name)?;
+    let workspace = args.place.open()?;
+    let mut driver = newest_or_new(workspace.layout(), workspace::signing(&workspace), None)?;
+    let mut out = Out::lock();
+    for (server, lines) in &trusted {
+        let tools = counted(u64::try_from(lines.len()).unwrap_or(u64::MAX), "tool");
+        let act = HumanAct::Other(Label::cut(&format!("trusted {tools} of the tool server `{}`", server.name)));
+        driver.take_now(args.reason.sign(act), clock::now)?;
+        let command = server.command.join(" ");
+        if args.json {
+            let shown = json!({"verb": "mcp trust", "server": server.name, "command": command, "trusted": lines,
+                "session": driver.session().to_string()});
+            out.line(&shown.to_string())?;
+        } else {
+            out.prose(&format!("trusted now, for `{}` ({command}):", server.name))?;
+            for line in lines {
+                out.prose(&format!("  {line}"))?;
+            }
+            out.prose(&format!("journaled in {}", driver.session()))?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The pins of this person.
+pub(crate) fn pins() -> PinStore {
+    PinStore::below(workspace::homes().own_state().as_deref())
+}
+
+fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
+    let session = args.session.as_deref().map(SessionId::parse).transpose()?;
+    let socket = std::env::var_os(SOCKET_VARIABLE).filter(|path| !path.is_empty() && session.is_none());
+    // Inside a run nothing of the workspace's state can be made, and the supervisor has made what is needed.
+    let workspace = if socket.is_some() { args.place.look()? } else { args.place.open()? };
+    let cwd = std::env::current_dir().map_err(|error| Problem::open(".".as_ref(), error))?;
+    let named = args.name.as_deref().and_then(ServerName::new);
+    let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
+    let notifier: Arc<dyn Notifier> = Arc::new(OnStderr);
+    let named_by_run = || std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
+    let place = DoorPlace {
+        homes: workspace::homes(),
+        signing: workspace::signing(&workspace),
+        role: workspace::role_variable(),
+        session: session.or_else(named_by_run),
+        client: client_process(),
+        state: workspace::state_home(),
+        cwd: cwd.clone(),
+        workspace,
+    };
+    let door = match socket {
+        Some(socket) => Door::Run(Box::new(RunDoor::new(place, PathBuf::from(socket)))),
+        None => Door::Session(Box::new(SessionDoor::new(place, Arc::clone(&notifier)))),
+    };
+    let end = serve(GuardOptions { name, command: args.command, cwd, door, pins: pins() }, notifier)?;
+    Ok(match end {
+        GuardEnd::ClientClosed => Exit::Done,
+        GuardEnd::ServerEnded(Some(TreeExit::Exited(code))) => Exit::OfCommand(code),
+        GuardEnd::ServerEnded(Some(TreeExit::Signaled(_)) | None) => Exit::Internal,
+    })
+}
+
+/// What tells the client process from others: its number, and when it began.
+fn client_process() -> String {
+    let parent = std::os::unix::process::parent_id();
+    let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
+    let began = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or_default();
+    format!("{parent}-{began}")
+}
+
+/// What a person is told, beside what the server says there.
+struct OnStderr;
+
+impl Notifier for OnStderr {
+    fn say(&self, line: &str) {
+        print::say(line);
+    }
+
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
+        crate::notify::notify(driver, taken);
+    }
+}

@@ -1,0 +1,52 @@
+//! `tripwire mcp serve`: tools that look.
+
+use super::fixture::{McpClient, server};
+use serde_json::{Value, json};
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
+    let fixture = server();
+    let mut guard = fixture.start();
+    guard.call(1, "start_process", &json!({"command": "rm -rf /usr"}));
+    assert_eq!(guard.close().0, Some(0));
+    let before = fixture.journal();
+    let mut client = McpClient::of(fixture.hooks.command(&["mcp", "serve"]).spawn().unwrap());
+    client.say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#);
+    let answer = client.answer();
+    assert_eq!((&answer["id"], &answer["result"]["protocolVersion"]), (&json!(0), &json!("2025-03-26")));
+    client.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let tools = client.answer();
+    let names: Vec<&str> =
+        tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["status", "why", "budget", "memory_get", "todo"]);
+    let status = client.call(2, "status", &json!({}));
+    assert!(text(&status).contains("session"), "{status}");
+    let why = client.call(3, "why", &json!({}));
+    assert!(text(&why).contains("FLOOR-1"), "{why}");
+    assert!(text(&client.call(4, "budget", &json!({}))).starts_with('{'));
+    assert_eq!(client.call(5, "todo", &json!({}))["result"]["isError"], true);
+    for (n, (tool, arguments)) in [
+        ("stop", json!({})),
+        ("memory_get", json!({"pointer": "--help"})),
+        ("memory_get", json!({})),
+        ("why", json!({"decision": "--session"})),
+        ("status", json!({"session": "a b"})),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let answer = client.call(10 + u64::try_from(n).unwrap(), tool, arguments);
+        assert!(answer["error"]["code"].is_i64(), "{tool} {arguments}: {answer}");
+    }
+    client.say("nonsense");
+    assert_eq!(client.answer()["error"]["code"], -32_700);
+    client.say(r#"{"id":99,"method":"resources/list"}"#);
+    assert_eq!(client.answer()["error"]["code"], -32_601);
+    assert_eq!(client.close().0, Some(0));
+    assert_eq!(fixture.journal(), before, "nothing was taken in");
+}

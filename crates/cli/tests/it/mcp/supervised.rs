@@ -1,0 +1,59 @@
+//! Tool servers of a client under `tripwire run`: the supervisor answers, and a call that a hook announced counts once.
+
+use super::fixture::call;
+use crate::run::fixture::{RunFixture, TRIPWIRE, finish};
+use serde_json::json;
+use std::fs;
+use tripwire_testing::write_program;
+
+/// The client asks its server in this way; the pipe stays open until the answer came.
+const ASK: &str = r#"
+ask() { (printf '%s\n' "$1"; sleep 2) | "$TRIPWIRE" mcp --name demo -- "$SERVER" >> "$HOME/answers" 2>> "$HOME/notes"; }
+"#;
+
+const SERVER: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  printf '%s\n' "$line" >> "$HOME/log"
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"fine"}]}}\n' "$id"
+done
+"#;
+
+fn client(script: &str) -> RunFixture {
+    let fixture = RunFixture::new("");
+    let server = fixture.client().with_file_name("server");
+    write_program(&server, SERVER).unwrap();
+    let head = ASK.replace("$TRIPWIRE", TRIPWIRE).replace("$SERVER", &server.display().to_string());
+    fixture.add_client("claude", &format!("{head}\nbegin\n{script}\nfinish"));
+    fixture
+}
+
+#[test]
+fn mcp_1_under_run_an_announced_call_counts_once_and_others_are_asked_about() {
+    let announced = call(1, "echo", &json!({"n": 1}));
+    let own = call(2, "echo", &json!({"n": 2}));
+    let destroys = call(3, "start_process", &json!({"command": "rm -rf /usr"}));
+    let fixture = client(&format!(
+        r#"
+input='"tool_name":"mcp__demo__echo","tool_input":{{"n":1}},"tool_use_id":"m1"'
+event PreToolUse "$input"
+ask '{announced}'
+event PostToolUse "$input,\"tool_response\":\"fine\",\"duration_ms\":1"
+ask '{own}'
+ask '{destroys}'
+"#
+    ));
+    let end = finish(fixture.command(&[]).spawn().unwrap());
+    let (answers, log) = (fixture.home_text("answers"), fixture.home_text("log"));
+    assert_eq!(answers.matches("\"fine\"").count(), 2, "{answers} {} {}", fixture.home_text("notes"), end.stderr);
+    assert!(answers.contains("\"isError\":true") && answers.contains("FLOOR-1"), "{answers}");
+    assert_eq!(log.lines().count(), 2, "{log}");
+    let journal = fs::read_dir(fixture.geometry("journal")).unwrap().filter_map(Result::ok);
+    let files = journal.flat_map(|session| fs::read_dir(session.path()).unwrap().filter_map(Result::ok));
+    let text: String = files
+        .filter(|file| file.path().extension().is_some_and(|ending| ending == "jsonl"))
+        .map(|file| fs::read_to_string(file.path()).unwrap())
+        .collect();
+    let asked = text.lines().filter(|line| line.contains("\"request\"") && line.contains("mcp__demo__echo")).count();
+    assert_eq!(asked, 2, "one by its hook, one by the guard of the server: {text}");
+}

@@ -1,0 +1,187 @@
+//! One JSON value that every reader understands the same way, or none at all.
+//!
+//! A guard that decides on one reading of a message and forwards bytes that a server may read differently decides nothing. So
+//! whatever two readers may take differently is refused: a name that occurs twice in an object, in whatever spelling; text that
+//! is not UTF-8; a second value behind the first; nesting that some readers cut; and a carriage return inside the line, which
+//! readers with universal line ends take for the end of the message.
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+/// Why a line is not one plain JSON value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonFault {
+    /// It is not text.
+    #[error("the message is not UTF-8")]
+    NotUtf8,
+    /// It would be two lines for some readers.
+    #[error("the message holds a carriage return, which some servers read as its end")]
+    CarriageReturn,
+    /// It is no JSON, more than one value, nested too deeply, or a name occurs twice.
+    #[error("the message is refused: {0}")]
+    Form(String),
+}
+
+/// Checks a line, without its end, and gives its text.
+///
+/// # Errors
+/// See [`JsonFault`].
+pub fn check(line: &[u8], depth_max: usize) -> Result<&str, JsonFault> {
+    let text = std::str::from_utf8(line).map_err(|_| JsonFault::NotUtf8)?;
+    if line.contains(&b'\r') {
+        return Err(JsonFault::CarriageReturn);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let form = |error: serde_json::Error| JsonFault::Form(error.to_string());
+    PlainValue { deeper: depth_max }.deserialize(&mut reader).map_err(form)?;
+    reader.end().map_err(form)?;
+    Ok(text)
+}
+
+/// A value whose objects name everything once, at most so deep.
+struct PlainValue {
+    deeper: usize,
+}
+
+impl PlainValue {
+    fn inner<E: serde::de::Error>(&self) -> Result<Self, E> {
+        match self.deeper.checked_sub(1) {
+            Some(deeper) => Ok(Self { deeper }),
+            None => Err(E::custom("it is nested too deeply")),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for PlainValue {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PlainValue {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        loop {
+            let inner = self.inner::<A::Error>()?;
+            if items.next_element_seed(inner)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut names: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(name) = members.next_key_seed(Name)? {
+            let inner = self.inner::<A::Error>()?;
+            if names.contains(&name) {
+                return Err(A::Error::custom(format!("the name `{name}` occurs twice in one object")));
+            }
+            names.insert(name);
+            members.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}
+
+/// A member's name, as readers see it: without escapes.
+struct Name;
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'de, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcp_1_what_two_readers_may_take_differently_is_refused() {
+        let deep = format!("{}1{}", "[".repeat(9), "]".repeat(9));
+        for line in [
+            &br#"{"a":1,"a":2}"#[..],
+            br#"{"a":1,"\u0061":2}"#,
+            br#"{"x":[{"a":1,"a":1}]}"#,
+            b"{\"a\":\"\xff\"}",
+            b"{\"a\":\"\xc0\xaf\"}",
+            br#"{"a":1}{"b":2}"#,
+            br#"{"a":1} {"b":2}"#,
+            b"{\"a\":\r1}",
+            b"{\"a\":\"x\ry\"}",
+            b"{\"a\":\"x\x0by\"}",
+            b"\xef\xbb\xbf{}",
+            b"{'a':1}",
+            b"{\"a\":1,}",
+            b"{\"a\":NaN}",
+            br#"{"a":"\ud800"}"#,
+            deep.as_bytes(),
+        ] {
+            assert!(check(line, 8).is_err(), "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn mcp_4_plain_values_pass() {
+        let deep = format!("{}1{}", "[".repeat(8), "]".repeat(8));
+        for line in [
+            &br#"{"a":{"a":1},"b":[{"a":1},{"a":1}]}"#[..],
+            "{\"a\":\"\u{2028}\u{202e}ü\",\"A\":1}".as_bytes(),
+            br#" {"a" : 1.5e3 , "b":null,"c":"\ud83d\ude00"} "#,
+            deep.as_bytes(),
+        ] {
+            assert_eq!(check(line, 8).err(), None, "{}", String::from_utf8_lossy(line));
+        }
+    }
+}
