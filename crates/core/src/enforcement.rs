@@ -276,7 +276,7 @@ impl AgentLimitError {
     }
 }
 
-/// A tool was called as often as the policy lets it be (TOOL-1).
+/// A tool was called as often as the policy lets it be (TOOL-3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolLimitError {

@@ -226,7 +226,7 @@ impl Rule {
             Self::Review => "REVIEW-1",
             Self::EngineFallback => "RUN-4",
             Self::ToolPin => "MCP-2",
-            Self::ToolLimit => "TOOL-1",
+            Self::ToolLimit => "TOOL-3",
             Self::Identity => "IDENT-1",
         }
     }

@@ -16,7 +16,7 @@ mod wires;
 
 pub use door::Door;
 pub use pin_store::{PinError, PinStore, PinnedServer};
-pub use question::DoorPlace;
+pub use question::{CallOrigin, DoorPlace};
 pub use run_door::RunDoor;
 pub use serve::{GuardEnd, GuardError, GuardOptions, serve};
 pub use server_name::ServerName;

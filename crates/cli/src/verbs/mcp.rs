@@ -15,7 +15,9 @@ use std::sync::Arc;
 use tripwire_core::counted::counted;
 use tripwire_core::input::HumanAct;
 use tripwire_core::label::Label;
-use tripwire_mcp::guard::{Door, DoorPlace, GuardEnd, GuardOptions, PinStore, RunDoor, ServerName, SessionDoor, serve};
+use tripwire_mcp::guard::{
+    CallOrigin, Door, DoorPlace, GuardEnd, GuardOptions, PinStore, RunDoor, ServerName, SessionDoor, serve,
+};
 use tripwire_sandbox::TreeExit;
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::newest::newest_or_new;
@@ -126,26 +128,28 @@ pub(crate) fn pins() -> PinStore {
 fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     let session = args.session.as_deref().map(SessionId::parse).transpose()?;
     let socket = std::env::var_os(SOCKET_VARIABLE).filter(|path| !path.is_empty() && session.is_none());
-    // Inside a run nothing of the workspace's state can be made, and the supervisor has made what is needed.
-    let workspace = if socket.is_some() { args.place.look()? } else { args.place.open()? };
     let cwd = std::env::current_dir().map_err(|error| Problem::open(".".as_ref(), error))?;
     let named = args.name.as_deref().and_then(ServerName::new);
     let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
     let notifier: Arc<dyn Notifier> = Arc::new(OnStderr);
     let named_by_run = || std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
-    let place = DoorPlace {
-        homes: workspace::homes(),
-        signing: workspace::signing(&workspace),
-        role: workspace::role_variable(),
-        session: session.or_else(named_by_run),
-        client: client_process(),
-        state: workspace::state_home(),
-        cwd: cwd.clone(),
-        workspace,
-    };
+    let origin = CallOrigin { client: client_process(), cwd: cwd.clone() };
     let door = match socket {
-        Some(socket) => Door::Run(Box::new(RunDoor::new(place, PathBuf::from(socket)))),
-        None => Door::Session(Box::new(SessionDoor::new(place, Arc::clone(&notifier)))),
+        // The supervisor knows the workspace, and inside a run nothing of its state can be written.
+        Some(socket) => Door::Run(Box::new(RunDoor::new(origin, PathBuf::from(socket)))),
+        None => {
+            let workspace = args.place.open()?;
+            let place = DoorPlace {
+                homes: workspace::homes(),
+                signing: workspace::signing(&workspace),
+                role: workspace::role_variable(),
+                session: session.or_else(named_by_run),
+                state: workspace::state_home(),
+                origin,
+                workspace,
+            };
+            Door::Session(Box::new(SessionDoor::new(place, Arc::clone(&notifier))))
+        }
     };
     let end = serve(GuardOptions { name, command: args.command, cwd, door, pins: pins() }, notifier)?;
     Ok(match end {

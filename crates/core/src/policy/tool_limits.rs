@@ -219,7 +219,7 @@ mod tests {
     const ALL: &str = "github/create_issue max_calls=5 per_minute=2 max_output=65536 approve=true; Bash max_calls=100; db/* approve=true; db/read max_calls=9";
 
     #[test]
-    fn tool_1_limits_are_read_as_they_are_written_and_belong_to_one_tool() {
+    fn tool_3_limits_are_read_as_they_are_written_and_belong_to_one_tool() {
         let limits = ToolLimits::read(&ALL.replace("65536", "64KB")).unwrap();
         assert_eq!(limits.show(), ALL);
         let max_calls = |tool: &str| limits.of(tool).and_then(|(_, limit)| limit.max_calls).map(Count::get);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_1_a_limit_that_is_none_is_refused() {
+    fn tool_3_a_limit_that_is_none_is_refused() {
         for wrong in [
             "x",
             "x max_calls",

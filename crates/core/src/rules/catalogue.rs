@@ -71,7 +71,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// How many names of each family the specification has.
-    const NAMES: [(&str, u32); 24] = [
+    const NAMES: [(&str, u32); 25] = [
         ("CONST", 6),
         ("CHAIN", 6),
         ("ACT", 3),
@@ -90,7 +90,8 @@ mod tests {
         ("IDENT", 1),
         ("RUN", 5),
         ("MEM", 1),
-        ("TOOL", 2),
+        ("TOOL", 3),
+        ("MCP", 4),
         ("BOX", 4),
         ("LOG", 4),
         ("REPLAY", 1),

@@ -28,8 +28,8 @@ impl Door {
     /// Asks about a call.
     pub(super) fn ask(&self, tool: &ToolCall, asks: Option<&PersonAsk>, count: AskCount) -> DoorReply {
         match self {
-            Self::Session(door) => door.ask(&door.place.asked(tool.clone(), asks.cloned()), count),
-            Self::Run(door) => door.ask(&door.place.asked(tool.clone(), asks.cloned())),
+            Self::Session(door) => door.ask(&door.place.origin.asked(tool.clone(), asks.cloned()), count),
+            Self::Run(door) => door.ask(&door.origin.asked(tool.clone(), asks.cloned())),
         }
     }
 
@@ -74,7 +74,7 @@ impl Door {
     /// Takes in how a call ended, before its client hears of it; gives words for the agent, if there are any.
     pub(super) fn done(&self, tool: ToolCall, outcome: Outcome) -> Option<String> {
         match self {
-            Self::Session(door) => door.done(&door.place.done(tool, outcome)),
+            Self::Session(door) => door.done(&door.place.origin.done(tool, outcome)),
             // Whatever runs in the client's tree can speak to the supervisor: it believes no result from there.
             Self::Run(_) => None,
         }

@@ -17,21 +17,28 @@ pub struct DoorPlace {
     pub workspace: Workspace,
     /// The person's folders.
     pub homes: Homes,
-    /// Where the client was started.
-    pub cwd: PathBuf,
     /// Who signs the journal.
     pub signing: Option<Signing>,
     /// The role that calls are made in, where one was named.
     pub role: Option<String>,
     /// The session that was named; else there is one for each client process.
     pub session: Option<SessionId>,
-    /// What tells this client process from others.
-    pub client: String,
+    /// Whose calls they are.
+    pub origin: CallOrigin,
     /// Where the person's state lives.
     pub state: Option<PathBuf>,
 }
 
-impl DoorPlace {
+/// Whose calls they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// What tells this client process from others.
+    pub client: String,
+    /// Where the client was started.
+    pub cwd: PathBuf,
+}
+
+impl CallOrigin {
     /// The question about a call.
     pub(super) fn asked(&self, tool: ToolCall, asks: Option<PersonAsk>) -> HookCall {
         self.event(ASKED, Event::Asked(tool), asks)

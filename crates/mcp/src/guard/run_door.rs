@@ -1,6 +1,6 @@
 //! The supervisor of a run as the one that is asked, over its socket. It waits there for as long as a person takes.
 
-use super::question::{DoorPlace, DoorReply, reply_of};
+use super::question::{CallOrigin, DoorReply, reply_of};
 use std::path::PathBuf;
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{HookCall, Reply, mcp_event};
@@ -9,15 +9,15 @@ use tripwire_supervisor::socket::{self, Question, SUPERVISED_WITHIN};
 
 /// The way to a supervisor.
 pub struct RunDoor {
-    pub(super) place: DoorPlace,
+    pub(super) origin: CallOrigin,
     socket: PathBuf,
 }
 
 impl RunDoor {
     /// The way to the supervisor that listens here.
     #[must_use]
-    pub fn new(place: DoorPlace, socket: PathBuf) -> Self {
-        Self { place, socket }
+    pub fn new(origin: CallOrigin, socket: PathBuf) -> Self {
+        Self { origin, socket }
     }
 
     /// Asks about a call. A supervisor that does not answer lets nothing pass.

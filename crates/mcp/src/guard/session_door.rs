@@ -192,7 +192,7 @@ impl SessionDoor {
     }
 
     fn foreign(&self) -> Foreign<'_> {
-        Foreign { client: FOREIGN, session: &self.place.client }
+        Foreign { client: FOREIGN, session: &self.place.origin.client }
     }
 
     /// How long a held call waits for a person's answer: nobody sees the guard at work, so only while a console is open.

@@ -106,7 +106,7 @@ pub fn with_words(raw: &str, result: &RawValue, words: &str) -> Option<String> {
     let (_, content) = members.iter().find(|(name, _)| name == "content")?;
     let inner = content.get().strip_prefix('[')?.strip_suffix(']')?;
     let comma = if inner.trim().is_empty() { "" } else { "," };
-    let added = format!("[{inner}{comma}{}]", json!({"type": "text", "text": words}));
+    let added = format!(r#"[{inner}{comma}{{"type":"text","text":{}}}]"#, json!(words));
     Some(replaced(raw, content.get(), &added))
 }
 
@@ -187,11 +187,11 @@ mod tests {
         answer(line, |answered| {
             let Answered::Result(result) = answered else { panic!() };
             let told = with_words(line, result, "slow down").unwrap();
-            let expected = r#"{"id":1, "result": {"content" : [ {"type":"text","text":"[]"} ,{"text":"slow down","type":"text"}],"x":[]}}"#;
+            let expected = r#"{"id":1, "result": {"content" : [ {"type":"text","text":"[]"} ,{"type":"text","text":"slow down"}],"x":[]}}"#;
             assert_eq!(told, expected);
             let line = r#"{"id":1,"result":{"content":[]}}"#;
             let whole = serde_json::from_str::<std::collections::BTreeMap<String, &RawValue>>(line).unwrap();
-            assert!(with_words(line, whole["result"], "x").unwrap().contains(r#"[{"text":"x""#));
+            assert!(with_words(line, whole["result"], "x").unwrap().contains(r#"[{"type":"text","text":"x""#));
         });
     }
 }

@@ -79,7 +79,7 @@ impl<S: Storage> Driver<S> {
         }
     }
 
-    /// Whether the limits of a tool want a person asked about each call (TOOL-1).
+    /// Whether the limits of a tool want a person asked about each call (TOOL-3).
     fn asks_first(&self, tool: &str) -> CommandRuling {
         match self.policy().tools.limits.of(tool) {
             Some((_, limit)) if limit.approve == Approve::Always => {

@@ -8,7 +8,7 @@ use std::fs;
 const MANIFEST: &str = "tools:\n  \"demo/send\": { max_calls: 2, approve: false }\n  \"demo/pay\": { approve: true }\n  \"demo/slow\": { per_minute: 1 }\n  Bash: { max_calls: 1 }\n";
 
 #[test]
-fn tool_1_limits_hold_at_the_guard_of_a_server_and_other_tools_pass() {
+fn tool_3_limits_hold_at_the_guard_of_a_server_and_other_tools_pass() {
     let fixture = server();
     fs::write(fixture.hooks.geometry("MANIFEST.yaml"), MANIFEST).unwrap();
     let mut client = fixture.start();
@@ -16,7 +16,7 @@ fn tool_1_limits_hold_at_the_guard_of_a_server_and_other_tools_pass() {
         assert_eq!(refusal(&client.call(n, "send", &json!({"n": n}))), None);
     }
     let refused = refusal(&client.call(2, "send", &json!({"n": 2}))).unwrap();
-    assert!(refused.contains("[TOOL-1]") && refused.contains("`demo/send` was called 2 times"), "{refused}");
+    assert!(refused.contains("[TOOL-3]") && refused.contains("`demo/send` was called 2 times"), "{refused}");
     assert_eq!(refusal(&client.call(3, "slow", &json!({"n": 3}))), None);
     let refused = refusal(&client.call(4, "slow", &json!({"n": 4}))).unwrap();
     assert!(refused.contains("within a minute") && refused.contains("again in"), "{refused}");
@@ -29,18 +29,18 @@ fn tool_1_limits_hold_at_the_guard_of_a_server_and_other_tools_pass() {
 }
 
 #[test]
-fn tool_1_limits_hold_at_hooks_for_built_in_tools() {
+fn tool_3_limits_hold_at_hooks_for_built_in_tools() {
     let fixture = fixture("claude");
     fs::write(fixture.geometry("MANIFEST.yaml"), MANIFEST).unwrap();
     assert!(fixture.answer("PreToolUse", &shell("ls")).is_null());
     let refused = fixture.answer("PreToolUse", &shell("ls -l")).to_string();
-    assert!(refused.contains("TOOL-1"), "{refused}");
+    assert!(refused.contains("TOOL-3"), "{refused}");
     let read = json!({"tool_name": "Read", "tool_input": {"file_path": "a"}, "tool_use_id": "r"});
     assert!(fixture.answer("PreToolUse", &read).is_null());
 }
 
 #[test]
-fn tool_1_a_limit_that_is_none_is_refused_with_its_line() {
+fn tool_3_a_limit_that_is_none_is_refused_with_its_line() {
     let fixture = server();
     fs::write(fixture.hooks.geometry("MANIFEST.yaml"), "tools:\n  \"demo/send\": { max_calls: many }\n").unwrap();
     let text = fixture.text_of(&["policy", "check"]);

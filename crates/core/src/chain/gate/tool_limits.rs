@@ -1,4 +1,4 @@
-//! Limits of single tools (TOOL-1): how often one may be called in a session and in a sliding minute.
+//! Limits of single tools (TOOL-3): how often one may be called in a session and in a sliding minute.
 //!
 //! Only what was let pass counts. The minute is kept in spans of five seconds: a call may leave it a little later than a minute
 //! after it was made, and never earlier.
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_1_a_tool_is_refused_after_its_calls_and_others_are_not() {
+    fn tool_3_a_tool_is_refused_after_its_calls_and_others_are_not() {
         let limits = limits("github/create_issue max_calls=2");
         let (mut counts, tool, other) =
             (ToolCounts::default(), Label::cut("mcp__github__create_issue"), Label::cut("mcp__github__list"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_1_a_tool_is_refused_within_its_minute_and_passes_after_it() {
+    fn tool_3_a_tool_is_refused_within_its_minute_and_passes_after_it() {
         let limits = limits("Bash per_minute=3");
         let (mut counts, tool) = (ToolCounts::default(), Label::cut("Bash"));
         for second in [0, 1, 30] {

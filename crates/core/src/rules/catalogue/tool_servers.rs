@@ -43,8 +43,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "MCP-4",
         title: "Everything else passes",
-        what: "Messages that are no calls and no lists of tools pass the guard byte for byte and in order, both ways: unknown \
-               methods, notifications, progress, cancellation, versions of the protocol to come.",
+        what: "Messages that are no calls and no lists of tools pass the guard byte for byte and in order, both ways. Unknown \
+               methods, notifications, progress, cancellation and versions of the protocol to come are among them.",
         threshold: "Messages of at most 64 MiB.",
         settings: &[],
         source: "SPEC §14.",
@@ -52,7 +52,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         quiet: "A method that nobody knows yet.",
     },
     RuleEntry {
-        id: "TOOL-1",
+        id: "TOOL-3",
         title: "Limits of single tools",
         what: "The policy may limit a tool by name, of an MCP server (`github/create_issue`, `github/*`) or a built-in one: calls \
                in a session, calls in a sliding minute, a person's leave for each call. What was refused does not count.",
