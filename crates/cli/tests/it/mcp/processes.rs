@@ -111,7 +111,7 @@ fn mcp_4_a_large_message_a_flood_on_stderr_and_unasked_answers_pass() {
 }
 
 #[test]
-fn mcp_1_a_thousand_calls_at_once_are_all_answered() {
+fn mcp_1_many_calls_at_once_are_all_answered() {
     let fixture = server();
     fs::write(
         fixture.hooks.geometry("MANIFEST.yaml"),
@@ -119,7 +119,7 @@ fn mcp_1_a_thousand_calls_at_once_are_all_answered() {
     )
     .unwrap();
     let mut client = fixture.start();
-    let count = 300;
+    let count = tripwire_testing::sized(300, 1_000);
     let lines: String = (0..count).map(|n| call(n, "read_file", &json!({"path": format!("f{n}")})) + "\n").collect();
     let start = Instant::now();
     client.bytes(lines.as_bytes());

@@ -116,6 +116,14 @@ const VERBS: &[Verb] = &[
         (&["status"], &[5]),
         (&["status", "--session", "x"], &[2]),
     ),
+    Verb("check", (&["check"], &[0]), (&["check", "/no/such"], &[2]), (&["check", "--report", "report.txt"], &[2])),
+    Verb(
+        "mcp",
+        (&["mcp", "--", "true"], &[0]),
+        (&["mcp", "trust", "nobody"], &[2]),
+        (&["mcp", "--session", "../x", "--", "true"], &[2]),
+    ),
+    Verb("serve", (&["serve", "--stdio"], &[0]), (&["serve"], &[2]), (&["serve", "--stdio", "--budget", "much"], &[2])),
     Verb("ls", (&["ls"], &[0]), (&["ls", "nobody"], &[2]), (&["ls", "--nonsense"], &[2])),
     Verb("watch", (&["watch", "--workspace", "."], &[0]), (&["watch"], &[2]), (&["watch", "--session", "../x"], &[2])),
     Verb(

@@ -57,7 +57,7 @@ fn bars_of_a_thousand_sessions() {
             let assets = "performance.getEntriesByType('resource').filter((one) => !one.name.includes('/api/'))";
             bytes = browser.ask(&format!("{assets}.reduce((sum, one) => sum + one.transferSize, 0)")).as_u64().unwrap();
         }
-        println!(
+        eprintln!(
             "{what}: first paint {:.0} ms (promised: 300), first rows by {:.0} ms, {bytes} bytes of assets (promised: 307200)",
             median(paints),
             median(rows)
@@ -79,7 +79,7 @@ fn bars_of_a_million_records() {
     let begun = Instant::now();
     browser.open(&format!("{}/s/{key}/{session}", served.url));
     browser.until("document.querySelector('.log-row .text').textContent.includes('of the work')");
-    println!("{RECORDS} records: the newest page is shown after {:?} (promised: 1 s)", begun.elapsed());
+    eprintln!("{RECORDS} records: the newest page is shown after {:?} (promised: 1 s)", begun.elapsed());
     for when in ["while the journal is read", "when it is read"] {
         if when == "when it is read" {
             while !browser.ask("document.body.textContent.includes('verified ·')").as_bool().unwrap_or(false) {
@@ -91,14 +91,14 @@ fn bars_of_a_million_records() {
         });
         let (tasks, frames) = main_thread(&trace);
         let p95 = frames[frames.len() * 95 / 100];
-        println!(
+        eprintln!(
             "scrolling {when}: longest task {:.1} ms (promised: 50), {} frames, script and layout p95 {p95:.2} ms (promised: 8)",
             tasks.iter().copied().fold(0.0, f64::max),
             frames.len()
         );
     }
     let heap = browser.ask("performance.memory.usedJSHeapSize").as_f64().unwrap_or_default();
-    println!("page memory: {:.1} MB of script heap", heap / 1_048_576.0);
+    eprintln!("page memory: {:.1} MB of script heap", heap / 1_048_576.0);
 }
 
 /// The tasks of the page's main thread, and what script and layout took in each frame, sorted; in milliseconds.
