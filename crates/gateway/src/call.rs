@@ -3,23 +3,24 @@
 use crate::admission::worst_case;
 use crate::body::ReplyBody;
 use crate::config::Provider;
+use crate::door::{DoorAnswer, DoorQuestion};
 use crate::fallback::{
     StartedReply, announce, encoding_of, header_text, in_order, is_overload, is_overloaded, look_ahead, reader_of,
     retry_after,
 };
 use crate::incoming::{Credentials, IncomingCall};
 use crate::limits::WHOLE_BYTES_MAX;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{Conversation, OpenCall, Stage};
 use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on};
-use crate::run_door::{DoorAnswer, DoorQuestion, ModelNews};
+use crate::run_door::ModelNews;
 use crate::shared::{Shared, Standing};
 use crate::upstream::UpstreamError;
 use crate::whole_reply;
 use crate::wire::decode::Encoding;
-use crate::wire::tool_calls::{WireRequest, read_conversation};
+use crate::wire::tool_calls::read_conversation;
 use crate::wire::usage_chunk::UsageChunkFilter;
 use crate::wire::{RequestFacts, WireError, ask_for_usage, edited};
 use bytes::Bytes;
@@ -159,24 +160,28 @@ async fn ask(
     Ok(Asked::GivesWay { attempt: Box::new(attempt), why, wait: None })
 }
 
-/// Asks the guard of a run about a client without hooks: what its tools gave, and whether it may go on.
+/// Asks the guard about a client without hooks: what its tools gave, and whether it may go on. The calls of a client with hooks
+/// are followed under a run and not read elsewhere.
 async fn ask_door(
     shared: &Arc<Shared>,
     call: &IncomingCall,
     facts: &RequestFacts,
-) -> Result<Option<WireRequest>, RefusedRequest> {
-    let Some(run) = &shared.run else { return Ok(None) };
+) -> Result<Conversation, RefusedRequest> {
+    let asks = shared.asks();
+    if shared.run.is_none() && !(asks && facts.may_call_tools) {
+        return Ok(Conversation::Unread);
+    }
     let request = read_conversation(facts.api, &call.body, &facts.model).ok_or_else(|| {
-        let reason = "the guard of this run cannot read the request, and it may carry anything";
+        let reason = "the guard cannot read the request, and it may carry anything";
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`")
     })?;
-    if !run.asks() {
+    if let Some(run) = shared.run.as_ref().filter(|_| !asks) {
         run.follow_results(&request);
-        return Ok(Some(request));
+        return Ok(Conversation::Followed(request));
     }
-    match run.ask(DoorQuestion::Request(request.clone())).await {
-        DoorAnswer::Pass => Ok(Some(request)),
-        DoorAnswer::Refuse(reason) => {
+    match shared.door.ask(&call.caller.account, DoorQuestion::Request(request.clone())).await {
+        DoorAnswer::Pass => Ok(Conversation::Asked(request)),
+        DoorAnswer::Wait(_, reason) | DoorAnswer::Refuse(reason) => {
             Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`"))
         }
     }
@@ -249,7 +254,8 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         day: clock::now().date(),
         began: Instant::now(),
         reservation: Some(reservation),
-        conversation: None,
+        caller: account.clone(),
+        conversation: Conversation::Unread,
         stage: Stage::Reserved,
         status: 0,
         worst,
@@ -296,7 +302,7 @@ async fn answer(
     if !head.status.is_success() {
         open.release();
     }
-    if open.conversation.is_some() && head.status.is_success() {
+    if open.conversation.request().is_some() && head.status.is_success() {
         reader.collect_calls();
     }
     let filter = filter.filter(|_| reader.is_stream() && encoding == Encoding::Identity);

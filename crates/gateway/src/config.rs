@@ -35,6 +35,19 @@ pub struct Config {
     pub accounts: Vec<(AccountId, AccountSettings)>,
     /// The most bytes of requests that are held at once.
     pub buffered_bytes_max: usize,
+    /// What becomes of tool calls in replies.
+    pub tool_calls: ToolCalls,
+}
+
+/// What becomes of tool calls in replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolCalls {
+    /// They are decided about as hooks would, each conversation a session of the workspace.
+    #[default]
+    Guard,
+    /// They pass unread.
+    Pass,
 }
 
 /// A provider.
@@ -126,6 +139,8 @@ impl Explain for ConfigError {
 #[serde(deny_unknown_fields)]
 struct ConfigText {
     buffered_mib: Option<Spanned<usize>>,
+    #[serde(default)]
+    tool_calls: ToolCalls,
     #[serde(default)]
     provider: Vec<ProviderText>,
     #[serde(default)]
@@ -230,7 +245,7 @@ impl Config {
                 return Err(reader.wrong(mib.span(), what));
             }
         };
-        Ok(Self { providers, keys, accounts, buffered_bytes_max })
+        Ok(Self { providers, keys, accounts, buffered_bytes_max, tool_calls: read.tool_calls })
     }
 
     /// The provider that requests of a family go to.

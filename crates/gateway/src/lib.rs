@@ -10,6 +10,7 @@ mod books;
 mod buffered;
 mod call;
 pub mod config;
+mod door;
 mod event_edge;
 mod fallback;
 mod incoming;
@@ -32,7 +33,8 @@ pub mod usage;
 mod whole_reply;
 pub mod wire;
 
+pub use door::{AskedDoor, DoorAnswer, DoorQuestion};
 pub use outbound::Outbound;
-pub use run_door::{AskedDoor, DoorAnswer, DoorQuestion, ModelNews};
+pub use run_door::ModelNews;
 pub use server::{GatewayError, ServeOptions, serve};
 pub use shared::Talk;

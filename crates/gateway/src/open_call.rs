@@ -2,6 +2,7 @@
 //! what had been seen by then.
 
 use crate::admission::{SERVER_CALL_PRICE, WorstCase, times};
+use crate::door::DoorQuestion;
 use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::wire::RequestFacts;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tripwire_core::label::Label;
-use tripwire_core::ledger::{CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
+use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
@@ -28,10 +29,32 @@ pub(crate) struct OpenCall {
     /// When its request began to be served.
     pub(crate) began: Instant,
     pub(crate) reservation: Option<ReservationId>,
-    /// The conversation, where the guard of a run is asked about it.
-    pub(crate) conversation: Option<WireRequest>,
+    /// On whose account it is.
+    pub(crate) caller: AccountId,
+    pub(crate) conversation: Conversation,
     pub(crate) stage: Stage,
     pub(crate) status: u16,
+}
+
+/// What becomes of the tool calls in a reply.
+#[derive(Clone)]
+pub(crate) enum Conversation {
+    /// They are not read.
+    Unread,
+    /// A run is told of them: hooks announce them.
+    Followed(WireRequest),
+    /// The guard is asked about them.
+    Asked(WireRequest),
+}
+
+impl Conversation {
+    /// The request that it goes on with, where it is read.
+    pub(crate) const fn request(&self) -> Option<&WireRequest> {
+        match self {
+            Self::Unread => None,
+            Self::Followed(request) | Self::Asked(request) => Some(request),
+        }
+    }
 }
 
 /// How far a call has come.
@@ -63,6 +86,9 @@ impl OpenCall {
             metrics.micro_usd.fetch_add(call.micro_usd.get(), Ordering::Relaxed);
             metrics.tokens.fetch_add(call.usage.total().get(), Ordering::Relaxed);
             self.shared.tell(|| ModelNews::Settled(Box::new(call.clone())));
+            if let (None, Conversation::Asked(request)) = (&self.shared.run, &self.conversation) {
+                self.shared.door.tell(&self.caller, DoorQuestion::Used(request.clone(), Box::new(call.clone())));
+            }
             if !call.excess.is_zero() {
                 let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
                 let text = format!("{caller}: {} beyond what was reserved", call.excess.in_dollars());

@@ -1,11 +1,11 @@
 //! Moves a reply from the provider to the client, reads the copy, and cuts where it must: a stop, a chant, silence.
 
 use crate::body::Piece;
+use crate::door::{DoorAnswer, DoorQuestion};
 use crate::event_edge::EventEdge;
 use crate::limits::{HELD_BYTES_MAX, IDLE_WAIT};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{Conversation, OpenCall, Stage};
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::run_door::{DoorAnswer, DoorQuestion, RunDoor};
 use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
@@ -52,7 +52,7 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
         reader.end();
     }
     if matches!(ended, Ended::Whole)
-        && let DoorAnswer::Refuse(reason) = ask_door(&reply.open).await
+        && let DoorAnswer::Wait(_, reason) | DoorAnswer::Refuse(reason) = ask_door(&reply.open).await
     {
         ended = Ended::Refused(reason);
     }
@@ -127,25 +127,25 @@ impl HeldPieces {
     }
 }
 
-/// Asks the guard of a run about the calls of a reply. One that cannot be read may ask for anything.
+/// Asks the guard about the calls of a reply. One that cannot be read may ask for anything.
 pub(crate) async fn ask_door(open: &OpenCall) -> DoorAnswer {
-    let (Some(run), Some(request), Stage::Replying(reader)) = (&open.shared.run, &open.conversation, &open.stage)
-    else {
+    let (Some(request), Stage::Replying(reader)) = (open.conversation.request(), &open.stage) else {
         return DoorAnswer::Pass;
     };
+    let is_asked = matches!(open.conversation, Conversation::Asked(_));
     let has_missed = reader.facts().calls.as_deref().is_some_and(CallCollector::has_missed);
-    if (reader.is_unreadable() || has_missed) && run.asks() {
+    if (reader.is_unreadable() || has_missed) && is_asked {
         return DoorAnswer::Refuse("the reply cannot be read, and it may ask for anything".to_owned());
     }
     let calls = reader.facts().calls.as_ref().map(|calls| calls.calls(request)).unwrap_or_default();
     if calls.is_empty() {
         return DoorAnswer::Pass;
     }
-    if !run.asks() {
+    if let Some(run) = open.shared.run.as_ref().filter(|_| !is_asked) {
         run.follow(calls);
         return DoorAnswer::Pass;
     }
-    run.ask(DoorQuestion::Reply(request.clone(), calls)).await
+    open.shared.door.ask(&open.caller, DoorQuestion::Reply(request.clone(), calls)).await
 }
 
 /// How a reply is cut: a stream that is not packed with the API's own error event between two of its events, anything else by
@@ -237,7 +237,7 @@ async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldP
 
 /// Reads a copy of a piece and gives what may go on to the client.
 fn take_in(reply: &mut Reply, held: &mut HeldPieces, data: Bytes) -> Result<Option<Bytes>, Ended> {
-    let asks = reply.open.shared.run.as_ref().is_some_and(RunDoor::asks);
+    let asks = matches!(reply.open.conversation, Conversation::Asked(_));
     let Stage::Replying(reader) = &mut reply.open.stage else { return Err(Ended::Broken) };
     reader.feed(&data);
     if reader.facts().chants() {

@@ -11,7 +11,6 @@ use crate::metrics;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on, token};
-use crate::run_door::RunDoor;
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
@@ -158,8 +157,8 @@ async fn pass(
             paused::until_resumed(shared).await?;
             let IncomingCall { parts, provider, caller, .. } = &call;
             // A closed account has nothing left either, and a client without hooks is guarded by what can be read alone.
-            let is_bounded = !matches!(shared.books().left(&caller.account), Ok(None))
-                || shared.run.as_ref().is_some_and(RunDoor::asks);
+            let is_bounded =
+                !matches!(shared.books().left(&caller.account), Ok(None)) || (shared.run.is_some() && shared.asks());
             if is_bounded && provider.unpriced == Unpriced::Refuse {
                 let reason = format!("`{} {rest}` has no price, and a budget or a guard applies", parts.method);
                 let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
-use tokio::sync::oneshot;
 use tripwire_core::ledger::{AccountId, SettledCall};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
@@ -34,39 +33,6 @@ pub enum ModelNews {
     Answered(Vec<WireResult>),
 }
 
-/// What a client without hooks wants to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DoorQuestion {
-    /// To ask its model, with the results of what it did.
-    Request(WireRequest),
-    /// To run what its model asked for.
-    Reply(WireRequest, Vec<WireCall>),
-}
-
-/// Whether it may.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DoorAnswer {
-    /// It may.
-    Pass,
-    /// It may not, for this reason.
-    Refuse(String),
-}
-
-/// A question with the way back for its answer.
-#[derive(Debug)]
-pub struct AskedDoor {
-    /// The question.
-    pub question: DoorQuestion,
-    answer: oneshot::Sender<DoorAnswer>,
-}
-
-impl AskedDoor {
-    /// Answers it; nobody may be waiting any more.
-    pub fn answer(self, answer: DoorAnswer) {
-        drop(self.answer.send(answer));
-    }
-}
-
 /// The door of one run.
 #[derive(Debug)]
 pub(crate) struct RunDoor {
@@ -80,8 +46,6 @@ pub(crate) struct RunDoor {
     pub(crate) news: Sender<ModelNews>,
     /// Calls that carried a credential of the client's own.
     pub(crate) own_credentials: AtomicU64,
-    /// Who is asked before a client without hooks goes on.
-    pub(crate) asked: Mutex<Option<Sender<AskedDoor>>>,
     /// Calls whose results are waited for, of a client with hooks.
     pub(crate) followed: Mutex<BTreeSet<String>>,
 }
@@ -97,23 +61,6 @@ impl RunDoor {
     /// Tells the run; one that is over hears nothing any more.
     pub(crate) fn tell(&self, news: ModelNews) {
         drop(self.news.send(news));
-    }
-
-    /// Whether the client's steps are asked about here.
-    pub(crate) fn asks(&self) -> bool {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    /// Asks whether a client without hooks may go on. A guard that is gone lets nothing pass.
-    pub(crate) async fn ask(&self, question: DoorQuestion) -> DoorAnswer {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(asked) = asked else { return DoorAnswer::Pass };
-        let gone = || DoorAnswer::Refuse("the guard of this run does not answer".to_owned());
-        let (answer, answered) = oneshot::channel();
-        if asked.send(AskedDoor { question, answer }).is_err() {
-            return gone();
-        }
-        answered.await.unwrap_or_else(|_| gone())
     }
 
     /// Tells of the calls of a reply.

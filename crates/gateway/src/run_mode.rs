@@ -2,10 +2,11 @@
 
 use crate::backoff::Backoffs;
 use crate::books::Books;
-use crate::config::{Config, Provider, Unpriced};
+use crate::config::{Config, Provider, ToolCalls, Unpriced};
+use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
 use crate::outbound::Outbound;
-use crate::run_door::{AskedDoor, ModelNews, RunDoor};
+use crate::run_door::{ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
 use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
 use crate::token;
@@ -139,8 +140,13 @@ impl RunGateway {
     pub fn start(port: RunPort, settings: RunSettings<'_>) -> Result<Self, GatewayError> {
         let account = AccountId::new(AccountKind::Session, settings.session);
         let accounts = vec![(account.clone(), of_budget(settings.budget))];
-        let config =
-            Config { providers: Vec::new(), keys: Vec::new(), accounts, buffered_bytes_max: BUFFERED_BYTES_MAX };
+        let config = Config {
+            providers: Vec::new(),
+            keys: Vec::new(),
+            accounts,
+            buffered_bytes_max: BUFFERED_BYTES_MAX,
+            tool_calls: ToolCalls::Guard,
+        };
         let books = Books::of_session(settings.layout, &config)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
@@ -151,7 +157,6 @@ impl RunGateway {
             account: account.clone(),
             news: settings.news,
             own_credentials: AtomicU64::new(0),
-            asked: Mutex::default(),
             followed: Mutex::default(),
         };
         let shared = Arc::new(Shared {
@@ -166,6 +171,7 @@ impl RunGateway {
             connections_max: CONNECTIONS_MAX,
             bind: Bind::Loopback,
             run: Some(door),
+            door: CallDoor::default(),
             outbound: settings.outbound,
             ledger: Mutex::new(books),
             talk: settings.talk,
@@ -196,9 +202,7 @@ impl RunGateway {
 
     /// Sets who is asked before a client without hooks goes on; nobody for one whose hooks ask.
     pub fn set_asked(&self, asked: Option<Sender<AskedDoor>>) {
-        if let Some(run) = &self.shared.run {
-            *run.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
-        }
+        self.shared.door.set(asked);
     }
 
     /// Sets the session's budget, for instance because a person raised it.

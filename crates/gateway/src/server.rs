@@ -4,6 +4,7 @@ use crate::backoff::Backoffs;
 use crate::body::ReplyBody;
 use crate::books::{Books, RELOAD};
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
+use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::outbound::Outbound;
 use crate::refusal::{RefusalKind, RefusedRequest};
@@ -21,6 +22,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -49,6 +51,8 @@ pub struct ServeOptions {
     pub prices: PriceList,
     /// Who hears what a person should know.
     pub talk: Talk,
+    /// Who is asked about the tool calls of clients.
+    pub asked: Option<Sender<AskedDoor>>,
 }
 
 /// Why the gateway does not run.
@@ -161,6 +165,7 @@ async fn run(
         connections_max: connections_max(),
         bind,
         run: None,
+        door: CallDoor::asking(options.asked.take()),
         outbound,
         ledger: Mutex::new(books),
         talk,

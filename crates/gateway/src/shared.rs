@@ -2,7 +2,8 @@
 
 use crate::backoff::Backoffs;
 use crate::books::Books;
-use crate::config::Config;
+use crate::config::{Config, ToolCalls};
+use crate::door::CallDoor;
 use crate::outbound::Outbound;
 use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) bind: Bind,
     /// The one session that it serves, where a run has the gateway for itself.
     pub(crate) run: Option<RunDoor>,
+    /// Who is asked about clients without hooks.
+    pub(crate) door: CallDoor,
     /// What must not be told to a provider.
     pub(crate) outbound: Outbound,
     /// The ledger; see [`Self::books`].
@@ -83,6 +86,11 @@ impl Shared {
 
     pub(crate) fn standing(&self) -> Standing {
         *self.standing.borrow()
+    }
+
+    /// Whether the steps of clients are asked about here.
+    pub(crate) fn asks(&self) -> bool {
+        self.config().tool_calls == ToolCalls::Guard && self.door.asks()
     }
 
     /// Tells the run that it serves, if it serves one.

@@ -2,10 +2,10 @@
 //!
 //! Nothing of it has left when something goes wrong, so every ending but the good one is an error in the API's own form.
 
+use crate::door::DoorAnswer;
 use crate::open_call::Stage;
 use crate::pump::{NextPiece, Reply, ask_door, next_piece};
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::run_door::DoorAnswer;
 use crate::shared::Standing;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
     shared.upstreams.give_back(reply.connection);
     match answer {
         DoorAnswer::Pass => Ok(whole),
-        DoorAnswer::Refuse(reason) => {
+        DoorAnswer::Wait(_, reason) | DoorAnswer::Refuse(reason) => {
             shared.books().note("REFUSED", &reason);
             Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "see `tripwire status` and `tripwire log`"))
         }

@@ -76,6 +76,8 @@ impl WireDoor {
             DoorQuestion::Request(request) if !request.has_tools => return DoorAnswer::Pass,
             DoorQuestion::Request(request) => (request, self.of_request(request)),
             DoorQuestion::Reply(request, calls) => (request, self.of_reply(request, calls)),
+            // A run hears of it as news.
+            DoorQuestion::Used(..) => return DoorAnswer::Pass,
         };
         for event in events {
             let prompt = (event == Event::Prompt).then(|| request.prompt.clone());

@@ -1,5 +1,8 @@
 //! `tripwire gateway`: a proxy for model APIs that counts, prices, bounds and cuts every model call.
 
+mod sessions;
+
+use self::sessions::CallerSessions;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::table::{Column, Table};
@@ -23,7 +26,8 @@ use tripwire_workspace::policy_file;
 ///
 /// Point a client at `http://ADDR/anthropic`, `/openai/v1` or `/gemini`. Every call is reserved against the budgets of its key,
 /// team and organisation before it leaves and settled with the provider's figures; `tripwire stop` and `pause` for the workspace
-/// hold it. What was spent is kept in `.geometry/ledger`.
+/// hold it. What was spent is kept in `.geometry/ledger`. Tool calls in replies are decided about before the client gets them:
+/// each conversation is a session of the workspace (`tool_calls = "pass"` in the configuration turns that off).
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct GatewayArgs {
@@ -114,6 +118,17 @@ impl Explain for NoTokenError {
     }
 }
 
+/// The system gave no thread.
+#[derive(Debug, thiserror::Error)]
+#[error("the system gives no thread: {0}")]
+struct NoThreadError(std::io::Error);
+
+impl Explain for NoThreadError {
+    fn hint(&self) -> Cow<'_, str> {
+        "look at the limits of processes and memory: `ulimit -a`".into()
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &GatewayArgs) -> Result<Exit, Problem> {
     match &args.verb {
@@ -126,6 +141,7 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<Exit, Problem> {
 fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let policy = policy_file::load_for(workspace.layout())?.policy;
+    let (sessions, asked) = CallerSessions::listen(workspace.root().to_owned()).map_err(NoThreadError)?;
     let options = ServeOptions {
         listen: args.listen,
         config: args.config.clone(),
@@ -134,11 +150,13 @@ fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
         outbound: Outbound::new(policy.secrets.outbound, workspace::redactor(&workspace)?),
         prices: policy.price_list(),
         talk: Box::new(print::say),
+        asked: Some(asked),
     };
     let telemetry = Telemetry::begin(&workspace, Box::new(print::say));
     telemetry.follow_calls();
     let mut told = Ok(());
     let served = serve(options, |address| told = ready(address, args.form));
+    sessions.finish();
     telemetry.finish();
     served?;
     told?;

@@ -1,6 +1,7 @@
 //! `tripwire gateway` as a program, between a client and a provider on this machine.
 
 mod control;
+mod conversations;
 mod fallback;
 mod hook_silent;
 mod hostile;

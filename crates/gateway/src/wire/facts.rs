@@ -92,6 +92,8 @@ pub struct RequestFacts {
     pub price_per_mille: u64,
     /// Whether the reply will carry figures without our help.
     pub usage: UsageTelling,
+    /// Whether the reply may ask for tools: they are offered here, or by something that this goes on with.
+    pub may_call_tools: bool,
     pub(super) place: LimitPlace,
 }
 

@@ -67,6 +67,7 @@ pub(super) fn request(members: &Members<'_>, model: &str, delivery: Delivery) ->
         server_calls: 0,
         price_per_mille: 1_000,
         usage: UsageTelling::Always,
+        may_call_tools: members.offers_tools()?,
         place,
     })
 }

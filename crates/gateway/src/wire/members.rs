@@ -8,6 +8,10 @@ use std::fmt;
 use std::ops::Range;
 use tripwire_core::units::Tokens;
 
+/// Members through which a request offers tools, in any of the APIs.
+const OFFERS_TOOLS: [&str; 7] =
+    ["tools", "functions", "mcp_servers", "previous_response_id", "conversation", "prompt", "cachedContent"];
+
 /// An object inside a text.
 #[derive(Debug)]
 pub(super) struct Members<'a> {
@@ -51,6 +55,16 @@ impl<'a> Members<'a> {
 
     pub(super) fn has(&self, name: &str) -> Result<bool, WireError> {
         Ok(self.get(&[name])?.is_some())
+    }
+
+    /// Whether a member offers tools, or names something that may: an earlier reply, a stored prompt, a cache.
+    pub(super) fn offers_tools(&self) -> Result<bool, WireError> {
+        for name in OFFERS_TOOLS {
+            if self.has(name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn inner(&self, names: &[&str]) -> Result<Option<Self>, WireError> {

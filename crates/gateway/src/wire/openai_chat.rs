@@ -64,6 +64,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         } else {
             UsageTelling::Always
         },
+        may_call_tools: members.offers_tools()?,
         place,
     })
 }

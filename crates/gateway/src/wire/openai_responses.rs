@@ -32,6 +32,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         server_calls: 0,
         price_per_mille: tier(members)?,
         usage: UsageTelling::Always,
+        may_call_tools: members.offers_tools()?,
         place,
     })
 }

@@ -86,6 +86,7 @@ fn gateway(dir: &TestDir, provider: SocketAddr) -> SocketAddr {
         outbound: Outbound::new(OnOutbound::Note, Redactor::default()),
         prices: PriceList::default(),
         talk: Box::new(|_| ()),
+        asked: None,
     };
     let (ready, address) = channel();
     // It serves until the test's process ends.

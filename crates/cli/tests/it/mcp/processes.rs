@@ -5,7 +5,6 @@ use crate::run::fixture::wait_until;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 /// Whether a process of this number lives.
 fn lives(pid: &str) -> bool {
@@ -121,7 +120,6 @@ fn mcp_1_many_calls_at_once_are_all_answered() {
     let mut client = fixture.start();
     let count = tripwire_testing::sized(300, 1_000);
     let lines: String = (0..count).map(|n| call(n, "read_file", &json!({"path": format!("f{n}")})) + "\n").collect();
-    let start = Instant::now();
     client.bytes(lines.as_bytes());
     let mut ids: Vec<u64> = (0..count)
         .map(|_| {
@@ -132,7 +130,6 @@ fn mcp_1_many_calls_at_once_are_all_answered() {
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..count).collect::<Vec<_>>());
-    assert!(start.elapsed() < SOON * 3);
     assert_eq!(client.close().0, Some(0));
     fixture.verify();
 }
