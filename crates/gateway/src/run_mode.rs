@@ -2,6 +2,7 @@
 
 use crate::backoff::Backoffs;
 use crate::books::Books;
+use crate::buffered::BufferPool;
 use crate::config::{Config, Provider, Unpriced};
 use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
 use crate::outbound::Outbound;
@@ -162,7 +163,7 @@ impl RunGateway {
             standing,
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
-            buffered: AtomicUsize::new(0),
+            buffered: BufferPool::default(),
             connections_max: CONNECTIONS_MAX,
             bind: Bind::Loopback,
             run: Some(door),
