@@ -1,36 +1,66 @@
-//! The bytes of requests that are held at once: a bound for all of them together, so that memory never runs out.
+//! Bytes that are held at once: a bound for all of them together, so that memory never runs out.
 
-use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::shared::Shared;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The share of one request; it ends with this value.
+/// All bytes that are held.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BufferPool(Arc<AtomicUsize>);
+
+/// The share of one request or reply; it ends with this value.
+#[derive(Debug)]
 pub(crate) struct BufferShare {
-    shared: Arc<Shared>,
+    pool: BufferPool,
     bytes: usize,
+    pool_max: usize,
+}
+
+/// All shares together would be too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PoolFull;
+
+impl BufferPool {
+    /// An empty share of a pool that may be so large.
+    pub(crate) fn share(&self, pool_max: usize) -> BufferShare {
+        BufferShare { pool: self.clone(), bytes: 0, pool_max }
+    }
 }
 
 impl BufferShare {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), bytes: 0 }
+    /// Makes the share this large, where it is smaller.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), PoolFull> {
+        let more = bytes.saturating_sub(self.bytes);
+        let before = self.pool.0.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        if before.saturating_add(more) > self.pool_max { Err(PoolFull) } else { Ok(()) }
     }
 
-    /// Makes the share this large; refused where all of them together would be too large.
-    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), RefusedRequest> {
-        let more = bytes.saturating_sub(self.bytes);
-        let before = self.shared.buffered.fetch_add(more, Ordering::Relaxed);
-        self.bytes += more;
-        if before.saturating_add(more) > self.shared.config().buffered_bytes_max {
-            let hint = "try again in a moment, or raise `buffered_mib` in the configuration";
-            return Err(RefusedRequest::new(RefusalKind::Busy, "the requests under way hold too many bytes", hint));
-        }
-        Ok(())
+    /// Gives back what is more than this.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        self.pool.0.fetch_sub(less, Ordering::Relaxed);
+        self.bytes -= less;
     }
 }
 
 impl Drop for BufferShare {
     fn drop(&mut self) {
-        self.shared.buffered.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_one_bound_and_end_with_their_requests() {
+        let pool = BufferPool::default();
+        let (mut one, mut other) = (pool.share(10), pool.share(10));
+        assert_eq!((one.grow_to(7), other.grow_to(3), other.grow_to(4)), (Ok(()), Ok(()), Err(PoolFull)));
+        one.shrink_to(2);
+        assert_eq!(other.grow_to(8), Ok(()));
+        drop((one, other));
+        assert_eq!(pool.share(10).grow_to(10), Ok(()));
     }
 }

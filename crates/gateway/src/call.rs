@@ -124,7 +124,7 @@ async fn ask(
     let sent = tokio::select! {
         biased;
         _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Err(RefusedRequest::stopped()),
-        sent = shared.upstreams.send(provider, request) => sent,
+        sent = shared.upstreams.send(provider.destination(), request) => sent,
     };
     let (reply, connection) = match sent {
         Ok(sent) => sent,

@@ -1,6 +1,7 @@
 //! The configuration: providers, keys, teams, organisations, as TOML; a mistake is named with line and column.
 
-use crate::limits::BUFFERED_BYTES_MAX;
+use crate::limits::{BUFFERED_BYTES_MAX, FIRST_BYTE_WAIT};
+use crate::upstream::{Destination, host_of};
 use crate::wire::Family;
 use hyper::Uri;
 use serde::Deserialize;
@@ -75,8 +76,13 @@ impl Provider {
     /// Its host and port, without a name and a password before them: it is shown.
     #[must_use]
     pub fn host(&self) -> &str {
-        let authority = self.base.authority().map(hyper::http::uri::Authority::as_str);
-        authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default()
+        host_of(&self.base)
+    }
+
+    /// Where requests to it go.
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        let Self { name, base, ca_file, .. } = self;
+        Destination { name, base, ca_file: ca_file.as_deref(), answers_within: FIRST_BYTE_WAIT }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gateway: a proxy for model APIs that counts, prices, bounds and cuts every model call.
 //!
 //! Requests and replies stream through; what they cost is read from a copy. The ledger in `core` decides whether a call may
-//! leave, `session` keeps what it cost.
+//! leave, `session` keeps what it cost. [`tool_server`] carries the messages of tool servers over HTTP for the guard in `mcp`.
 
 mod admission;
 mod backoff;
@@ -13,6 +13,7 @@ pub mod config;
 mod door;
 mod event_edge;
 mod fallback;
+mod gathered;
 mod incoming;
 mod limits;
 mod metrics;
@@ -28,6 +29,7 @@ pub mod run_mode;
 mod server;
 mod shared;
 pub mod token;
+pub mod tool_server;
 mod upstream;
 pub mod usage;
 mod whole_reply;

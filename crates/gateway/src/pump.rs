@@ -172,7 +172,7 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> NextPiece {
 }
 
 /// The same, for a caller that bounds the wait itself.
-async fn frame(body: &mut Incoming) -> NextPiece {
+pub(crate) async fn frame(body: &mut Incoming) -> NextPiece {
     loop {
         return match body.frame().await {
             Some(Err(_)) => NextPiece::Broken,

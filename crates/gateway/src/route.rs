@@ -2,9 +2,10 @@
 
 use crate::body::ReplyBody;
 use crate::books::LOCAL;
-use crate::buffered::BufferShare;
+use crate::buffered::PoolFull;
 use crate::call::{admit, keep_secrets};
 use crate::config::Unpriced;
+use crate::gathered::{GatherError, gather};
 use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
@@ -14,7 +15,7 @@ use crate::request::{Packing, outgoing, passed_on, token};
 use crate::shared::{Bind, Shared, Standing};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
@@ -137,9 +138,14 @@ async fn pass(
     if length.is_some_and(|length| length > REQUEST_BYTES_MAX) {
         return Err(too_large());
     }
-    let mut share = BufferShare::new(shared);
-    share.grow_to(length.unwrap_or(0))?;
-    let body = read_request_body(body, &mut share).await?;
+    let mut share = shared.buffered.share(config.buffered_bytes_max);
+    share.grow_to(length.unwrap_or(0)).map_err(too_many_bytes)?;
+    let gathered = gather(body, &mut share, REQUEST_BYTES_MAX, BODY_WAIT).await;
+    let body = gathered.map_err(|error| match error {
+        GatherError::TooLarge => too_large(),
+        GatherError::PoolFull => too_many_bytes(PoolFull),
+        GatherError::Broken => RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole"),
+    })?;
     let provider = Arc::clone(provider);
     let call = IncomingCall { parts, rest: rest.to_owned(), body, _share: share, provider, caller };
     match path_kind(family, call.parts.method.as_str(), rest) {
@@ -172,33 +178,6 @@ async fn pass(
     }
 }
 
-/// Reads the whole body of a request, which has a bound in size and time, and one that all requests share.
-async fn read_request_body(body: Incoming, share: &mut BufferShare) -> Result<Bytes, RefusedRequest> {
-    let broken = || RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole");
-    let gather = async {
-        let mut body = body;
-        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| broken())?.into_data() else { continue };
-            let bytes = first.len().max(joined.len()) + data.len();
-            if bytes > REQUEST_BYTES_MAX {
-                return Err(too_large());
-            }
-            share.grow_to(bytes)?;
-            if first.is_empty() {
-                first = data;
-                continue;
-            }
-            if joined.is_empty() {
-                joined.extend_from_slice(&first);
-            }
-            joined.extend_from_slice(&data);
-        }
-        Ok(if joined.is_empty() { first } else { joined.freeze() })
-    };
-    timeout(BODY_WAIT, gather).await.unwrap_or_else(|_| Err(broken()))
-}
-
 /// Reads the whole body of a reply, which has the same bound in size and time.
 async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
     match timeout(BODY_WAIT, Limited::new(body, REQUEST_BYTES_MAX).collect()).await {
@@ -208,6 +187,11 @@ async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
             Err(RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole"))
         }
     }
+}
+
+fn too_many_bytes(_: PoolFull) -> RefusedRequest {
+    let hint = "try again in a moment, or raise `buffered_mib` in the configuration";
+    RefusedRequest::new(RefusalKind::Busy, "the requests under way hold too many bytes", hint)
 }
 
 fn too_large() -> RefusedRequest {
@@ -220,7 +204,7 @@ async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<R
     let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
     let request = outgoing(call, &call.provider, call.body.clone(), Packing::Accepted);
     let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
-    let sent = shared.upstreams.send(&call.provider, request).await;
+    let sent = shared.upstreams.send(call.provider.destination(), request).await;
     let (reply, connection) = sent.map_err(|error| broken(error.to_string()))?;
     let (head, body) = reply.into_parts();
     if head.status.is_redirection() || head.status.is_informational() {

@@ -2,6 +2,7 @@
 
 use crate::backoff::Backoffs;
 use crate::books::Books;
+use crate::buffered::BufferPool;
 use crate::config::{Config, Provider, ToolCalls, Unpriced};
 use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
@@ -167,7 +168,7 @@ impl RunGateway {
             standing,
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
-            buffered: AtomicUsize::new(0),
+            buffered: BufferPool::default(),
             connections_max: CONNECTIONS_MAX,
             bind: Bind::Loopback,
             run: Some(door),

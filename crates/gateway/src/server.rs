@@ -3,6 +3,7 @@
 use crate::backoff::Backoffs;
 use crate::body::ReplyBody;
 use crate::books::{Books, RELOAD};
+use crate::buffered::BufferPool;
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
@@ -161,7 +162,7 @@ async fn run(
         standing,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
-        buffered: AtomicUsize::new(0),
+        buffered: BufferPool::default(),
         connections_max: connections_max(),
         bind,
         run: None,

@@ -2,6 +2,7 @@
 
 use crate::backoff::Backoffs;
 use crate::books::Books;
+use crate::buffered::BufferPool;
 use crate::config::{Config, ToolCalls};
 use crate::door::CallDoor;
 use crate::outbound::Outbound;
@@ -24,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,
     /// Bytes of requests that are held.
-    pub(crate) buffered: AtomicUsize,
+    pub(crate) buffered: BufferPool,
     pub(crate) connections_max: usize,
     /// Whether callers must present a token although none is configured.
     pub(crate) bind: Bind,

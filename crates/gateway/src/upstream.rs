@@ -1,7 +1,6 @@
 //! Connections to providers: TCP, TLS, through a proxy where the environment names one; idle ones are used again.
 
-use crate::config::Provider;
-use crate::limits::{CONNECT_WAIT, FIRST_BYTE_WAIT, IDLE_CONNECTIONS_MAX};
+use crate::limits::{CONNECT_WAIT, IDLE_CONNECTIONS_MAX};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -12,7 +11,9 @@ use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -37,6 +38,25 @@ pub(crate) enum UpstreamError {
     /// It broke off before its reply began.
     #[error("`{0}` closed the connection: {1}")]
     Closed(String, hyper::Error),
+}
+
+/// Whom a request is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Destination<'a> {
+    /// What its settings are known by.
+    pub(crate) name: &'a str,
+    /// Its address.
+    pub(crate) base: &'a Uri,
+    /// A file with certificates that are trusted beside the system's.
+    pub(crate) ca_file: Option<&'a Path>,
+    /// How long it may take to its first byte.
+    pub(crate) answers_within: Duration,
+}
+
+/// The host and port of an address, without a name and a password before them: it is shown.
+pub(crate) fn host_of(base: &Uri) -> &str {
+    let authority = base.authority().map(hyper::http::uri::Authority::as_str);
+    authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default()
 }
 
 type Connection = SendRequest<Full<Bytes>>;
@@ -87,15 +107,15 @@ impl Upstreams {
     /// Sends a request and waits for the head of the reply. The connection goes back when the reply was read.
     pub(crate) async fn send(
         &self,
-        provider: &Provider,
+        to: Destination<'_>,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, ReturnedConnection), UpstreamError> {
-        let name = || provider.host().to_owned();
-        let origin = format!("{}://{}", provider.base.scheme_str().unwrap_or_default(), provider.host());
+        let name = || host_of(to.base).to_owned();
+        let origin = format!("{}://{}", to.base.scheme_str().unwrap_or_default(), host_of(to.base));
         let mut request = request;
         // A kept connection may be closed meanwhile; then the request was not sent, and comes back.
         while let Some(mut connection) = self.take(&origin) {
-            match timeout(FIRST_BYTE_WAIT, connection.try_send_request(request)).await {
+            match timeout(to.answers_within, connection.try_send_request(request)).await {
                 Err(_) => return Err(UpstreamError::Timeout(name())),
                 Ok(Ok(reply)) => return Ok((reply, ReturnedConnection { origin, connection })),
                 Ok(Err(mut error)) => match error.take_message() {
@@ -104,11 +124,11 @@ impl Upstreams {
                 },
             }
         }
-        let made = timeout(CONNECT_WAIT, self.connect(provider)).await;
+        let made = timeout(CONNECT_WAIT, self.connect(to)).await;
         let mut connection = made
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             .map_err(|error| UpstreamError::Connect(name(), error))?;
-        let reply = timeout(FIRST_BYTE_WAIT, connection.send_request(request)).await;
+        let reply = timeout(to.answers_within, connection.send_request(request)).await;
         let reply = reply.map_err(|_| UpstreamError::Timeout(name()))?;
         let reply = reply.map_err(|error| UpstreamError::Closed(name(), error))?;
         Ok((reply, ReturnedConnection { origin, connection }))
@@ -136,8 +156,8 @@ impl Upstreams {
         None
     }
 
-    async fn connect(&self, provider: &Provider) -> io::Result<Connection> {
-        let base = &provider.base;
+    async fn connect(&self, to: Destination<'_>) -> io::Result<Connection> {
+        let base = to.base;
         let host = base.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let is_tls = base.scheme_str() == Some("https");
         let port = base.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
@@ -150,26 +170,26 @@ impl Upstreams {
             return speak(socket).await;
         }
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        let tls = TlsConnector::from(self.trust(provider)?).connect(name, socket).await?;
+        let tls = TlsConnector::from(self.trust(to)?).connect(name, socket).await?;
         speak(tls).await
     }
 
-    /// The certificates that are trusted: the system's, and those of the provider's file.
-    fn trust(&self, provider: &Provider) -> io::Result<Arc<ClientConfig>> {
+    /// The certificates that are trusted: the system's, and those of the destination's file.
+    fn trust(&self, to: Destination<'_>) -> io::Result<Arc<ClientConfig>> {
         let mut known = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(config) = known.get(&provider.name) {
+        if let Some(config) = known.get(to.name) {
             return Ok(Arc::clone(config));
         }
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if let Some(file) = &provider.ca_file {
+        if let Some(file) = to.ca_file {
             for certificate in CertificateDer::pem_file_iter(file).map_err(io::Error::other)? {
                 roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
             }
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let config = Arc::new(config);
-        known.insert(provider.name.clone(), Arc::clone(&config));
+        known.insert(to.name.to_owned(), Arc::clone(&config));
         Ok(config)
     }
 }

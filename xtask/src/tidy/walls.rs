@@ -91,7 +91,7 @@ const WALLS: [Wall; 26] = [
     ),
     wall(
         "crates/mcp",
-        &["clients", "core", "fs", "sandbox", "session", "supervisor", "undo", "workspace"],
+        &["clients", "core", "fs", "gateway", "sandbox", "session", "supervisor", "undo", "workspace"],
         Foreign::NoNetwork,
     ),
     wall(

@@ -1,5 +1,6 @@
 //! `tripwire mcp`: the guard between a client and a tool server.
 
+mod http;
 mod offer;
 
 use crate::error::Problem;
@@ -26,7 +27,7 @@ use tripwire_supervisor::socket::{SESSION_VARIABLE, SOCKET_VARIABLE};
 use tripwire_workspace::clock;
 use tripwire_workspace::session::SessionId;
 
-/// Guard an MCP server: a client starts this in the place of the server.
+/// Guard an MCP server: a client starts this in the place of the server, or asks its address in the place of the server's.
 ///
 /// Every `tools/call` is decided by the same engine as a hook's call: permissions, the destructive-command guard, budgets, loops,
 /// STOP and PAUSE. A refusal is a tool error that says why; a call that waits is held here. Everything else passes as it came.
@@ -73,8 +74,10 @@ struct McpServeArgs {
     session: Option<String>,
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    http: http::HttpArgs,
     /// The server's command line.
-    #[arg(required = true, last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "url", conflicts_with = "url", last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -126,31 +129,16 @@ pub(crate) fn pins() -> PinStore {
 }
 
 fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
-    let session = args.session.as_deref().map(SessionId::parse).transpose()?;
-    let socket = std::env::var_os(SOCKET_VARIABLE).filter(|path| !path.is_empty() && session.is_none());
     let cwd = std::env::current_dir().map_err(|error| Problem::open(".".as_ref(), error))?;
     let named = args.name.as_deref().and_then(ServerName::new);
-    let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
     let notifier: Arc<dyn Notifier> = Arc::new(OnStderr);
-    let named_by_run = || std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
-    let origin = CallOrigin { client: client_process(), cwd: cwd.clone() };
-    let door = match socket {
-        // The supervisor knows the workspace, and inside a run nothing of its state can be written.
-        Some(socket) => Door::Run(Box::new(RunDoor::new(origin, PathBuf::from(socket)))),
-        None => {
-            let workspace = args.place.open()?;
-            let place = DoorPlace {
-                homes: workspace::homes(),
-                signing: workspace::signing(&workspace),
-                role: workspace::role_variable(),
-                session: session.or_else(named_by_run),
-                state: workspace::state_home(),
-                origin,
-                workspace,
-            };
-            Door::Session(Box::new(SessionDoor::new(place, Arc::clone(&notifier))))
-        }
-    };
+    let asker = Asker { session: args.session, place: args.place, cwd: cwd.clone() };
+    if let Some(url) = &args.http.url {
+        let name = named.unwrap_or_else(|| ServerName::of_host(url.host()));
+        return http::run(&args.http, url, name, || asker.door(own_process(), &notifier), &notifier);
+    }
+    let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
+    let door = asker.door(client_process(), &notifier)?;
     let end = serve(GuardOptions { name, command: args.command, cwd, door, pins: pins() }, notifier)?;
     Ok(match end {
         GuardEnd::ClientClosed => Exit::Done,
@@ -159,12 +147,53 @@ fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     })
 }
 
-/// What tells the client process from others: its number, and when it began.
+/// Who asks about calls: for which session, in which workspace.
+struct Asker {
+    session: Option<String>,
+    place: Where,
+    cwd: PathBuf,
+}
+
+impl Asker {
+    /// Who is asked: the supervisor of the run that this process belongs to, else the session's own driver.
+    fn door(&self, client: String, notifier: &Arc<dyn Notifier>) -> Result<Door, Problem> {
+        let session = self.session.as_deref().map(SessionId::parse).transpose()?;
+        let socket = std::env::var_os(SOCKET_VARIABLE).filter(|path| !path.is_empty() && session.is_none());
+        let origin = CallOrigin { client, cwd: self.cwd.clone() };
+        if let Some(socket) = socket {
+            // The supervisor knows the workspace, and inside a run nothing of its state can be written.
+            return Ok(Door::Run(Box::new(RunDoor::new(origin, PathBuf::from(socket)))));
+        }
+        let named_by_run = || std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
+        let workspace = self.place.open()?;
+        let place = DoorPlace {
+            homes: workspace::homes(),
+            signing: workspace::signing(&workspace),
+            role: workspace::role_variable(),
+            session: session.or_else(named_by_run),
+            state: workspace::state_home(),
+            origin,
+            workspace,
+        };
+        Ok(Door::Session(Box::new(SessionDoor::new(place, Arc::clone(notifier)))))
+    }
+}
+
+/// What tells the client process from others.
 fn client_process() -> String {
-    let parent = std::os::unix::process::parent_id();
-    let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
+    named_process(std::os::unix::process::parent_id())
+}
+
+/// What tells this process from others: whoever asks over HTTP is not known.
+fn own_process() -> String {
+    named_process(std::process::id())
+}
+
+/// The number of a process, and when it began.
+fn named_process(id: u32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let began = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or_default();
-    format!("{parent}-{began}")
+    format!("{id}-{began}")
 }
 
 /// What a person is told, beside what the server says there.

@@ -8,7 +8,7 @@ mod hostile;
 mod money;
 mod outbound;
 mod paused;
-mod support;
+pub(crate) mod support;
 mod telemetry;
 mod tls;
 mod under_run;

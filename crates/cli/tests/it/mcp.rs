@@ -2,6 +2,10 @@
 
 mod decisions;
 pub(crate) mod fixture;
+mod http_entrance;
+mod http_fixture;
+mod http_messages;
+mod http_streams;
 mod limits;
 mod offer;
 mod pins;

@@ -12,5 +12,6 @@ mod agent;
 mod doctor;
 mod hooks;
 mod init;
+mod mcp_peers;
 mod run;
 mod support;

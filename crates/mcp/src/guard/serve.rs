@@ -1,11 +1,12 @@
 //! One server behind the guard, from its start to its end.
 
+use super::conversation::{Conversation, Resumption};
 use super::door::Door;
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
-use super::pin_keeper::PinKeeper;
-use super::pin_store::{PinStore, ServerIdentity};
-use super::relay::{Relay, RelayParts};
+use super::pin_store::PinStore;
+use super::relay::Relay;
 use super::server_name::ServerName;
+use super::tool_gate::{GateParts, ToolGate};
 use super::wires::Wires;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
@@ -97,17 +98,10 @@ pub fn serve(options: GuardOptions, notifier: Arc<dyn Notifier>) -> Result<Guard
         TreeStdio::Inherit,
     );
     let tree = spec.start()?;
-    let (pins, trouble) = PinKeeper::open(options.pins, ServerIdentity::new(&options.name, &options.command));
-    let relay = Arc::new(Relay::new(RelayParts {
-        name: options.name,
-        door: options.door,
-        notifier,
-        pins,
-        wires: Wires::new(Box::new(io::stdout()), Box::new(to_server)),
-    }));
-    if let Some(trouble) = trouble {
-        relay.note(&trouble);
-    }
+    let GuardOptions { name, command, door, pins, .. } = options;
+    let gate = Arc::new(ToolGate::new(GateParts { name, whose: &command, door, pins, notifier }));
+    let wires = Wires::new(Box::new(io::stdout()), Box::new(to_server));
+    let relay = Arc::new(Relay::new(Conversation::new(gate, Resumption::Never), wires));
     let ends = Arc::new(Ends::default());
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop).map_err(setup("start a thread"))
@@ -216,7 +210,7 @@ fn read_server(relay: &Relay, pipe: io::PipeReader) {
         match lines.next() {
             Ok(Line::Whole(line)) => relay.take_from_server(&line),
             Ok(Line::TooLong(beginning)) => {
-                relay.refuse_from_server(&beginning, "it is larger than 64 MiB");
+                relay.too_long_from_server(&beginning);
                 // Nobody can know which request such an answer was for: the server is taken for broken.
                 return;
             }

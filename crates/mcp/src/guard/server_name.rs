@@ -34,6 +34,15 @@ impl ServerName {
         Self(named.unwrap_or_else(|| "server".to_owned()))
     }
 
+    /// The name of a host, with its port where it has one.
+    #[must_use]
+    pub fn of_host(host: &str) -> Self {
+        let plain = host.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' });
+        let plain: String = plain.take(64).collect();
+        let plain = plain.trim_matches('-');
+        Self(if plain.is_empty() { "server".to_owned() } else { plain.to_owned() })
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -57,6 +66,8 @@ mod tests {
         assert_eq!(name("node ./build/index.js"), "index");
         assert_eq!(name("env A=1 my-server"), "my-server");
         assert_eq!(name("-x"), "server");
+        assert_eq!(ServerName::of_host("mcp.example.org:8443").as_str(), "mcp-example-org-8443");
+        assert_eq!(ServerName::of_host("[::1]").as_str(), "1");
         assert!(ServerName::new("github").is_some());
         for wrong in ["", "a b", "a__b", "a_", "_a", "ü", "a/b"] {
             assert!(ServerName::new(wrong).is_none(), "{wrong}");

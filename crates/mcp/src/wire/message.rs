@@ -1,6 +1,6 @@
 //! One message of the protocol, as far as the guard has to understand it; everything else stays raw.
 
-use super::strict::{self, JsonFault};
+use super::strict::{self, Carrier, JsonFault};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -158,10 +158,22 @@ pub enum Incoming<'a> {
 /// # Errors
 /// When it is not a message, or a batch of them, that every reader understands the same way. Then it must not be passed on.
 pub fn read(line: &[u8], depth_max: usize) -> Result<Incoming<'_>, MessageFault> {
-    if line.trim_ascii().is_empty() {
+    carried(line, Carrier::Line, depth_max)
+}
+
+/// Reads the body of a request or of a reply, or the data of an event.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_body(body: &[u8], depth_max: usize) -> Result<Incoming<'_>, MessageFault> {
+    carried(body, Carrier::Body, depth_max)
+}
+
+fn carried(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<Incoming<'_>, MessageFault> {
+    if message.trim_ascii().is_empty() {
         return Ok(Incoming::Blank);
     }
-    let text = strict::check(line, depth_max)?.trim_matches([' ', '\t', '\n']);
+    let text = strict::check(message, carrier, depth_max)?.trim_matches([' ', '\t', '\n', '\r']);
     if !text.starts_with('[') {
         return one(text).map(Incoming::One);
     }

@@ -24,13 +24,22 @@ pub enum JsonFault {
     Form(String),
 }
 
-/// Checks a line, without its end, and gives its text.
+/// What carries a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A line of a pipe.
+    Line,
+    /// The body of a request, or the data of an event: its length is known, and a carriage return is a blank.
+    Body,
+}
+
+/// Checks a message, a line of a pipe without its end, and gives its text.
 ///
 /// # Errors
 /// See [`JsonFault`].
-pub fn check(line: &[u8], depth_max: usize) -> Result<&str, JsonFault> {
-    let text = std::str::from_utf8(line).map_err(|_| JsonFault::NotUtf8)?;
-    if line.contains(&b'\r') {
+pub fn check(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<&str, JsonFault> {
+    let text = std::str::from_utf8(message).map_err(|_| JsonFault::NotUtf8)?;
+    if carrier == Carrier::Line && message.contains(&b'\r') {
         return Err(JsonFault::CarriageReturn);
     }
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -168,8 +177,14 @@ mod tests {
             br#"{"a":"\ud800"}"#,
             deep.as_bytes(),
         ] {
-            assert!(check(line, 8).is_err(), "{}", String::from_utf8_lossy(line));
+            assert!(check(line, Carrier::Line, 8).is_err(), "{}", String::from_utf8_lossy(line));
         }
+    }
+
+    #[test]
+    fn mcp_4_a_carriage_return_is_a_blank_where_a_message_has_a_length() {
+        assert!(check(b"{\r\n\"a\":\r\n1}\r\n", Carrier::Body, 8).is_ok());
+        assert!(check(b"{\"a\":\"x\ry\"}", Carrier::Body, 8).is_err(), "inside a text it is no JSON");
     }
 
     #[test]
@@ -181,7 +196,7 @@ mod tests {
             br#" {"a" : 1.5e3 , "b":null,"c":"\ud83d\ude00"} "#,
             deep.as_bytes(),
         ] {
-            assert_eq!(check(line, 8).err(), None, "{}", String::from_utf8_lossy(line));
+            assert_eq!(check(line, Carrier::Line, 8).err(), None, "{}", String::from_utf8_lossy(line));
         }
     }
 }

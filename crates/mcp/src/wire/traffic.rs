@@ -1,10 +1,12 @@
 //! Which requests of the client are open, so that each answer is known for what it answers. Pure.
 
 use super::message::{Id, ListPage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Requests that may be open at the same time.
 pub const OPEN_MAX: usize = 65_536;
+/// Answered requests that are remembered, because a client may ask for the end of a stream again.
+pub const ANSWERED_MAX: usize = 256;
 
 /// A request without an answer.
 #[derive(Debug, Clone)]
@@ -41,11 +43,21 @@ pub enum TrafficError {
 #[derive(Debug)]
 pub struct Traffic<T> {
     open: BTreeMap<String, OpenRequest<T>>,
+    answered: VecDeque<(String, AnsweredKind)>,
+}
+
+/// What was asked by a request that has its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnsweredKind {
+    /// The call of this tool.
+    Call(String),
+    /// A page of the list of tools.
+    List(ListPage),
 }
 
 impl<T> Default for Traffic<T> {
     fn default() -> Self {
-        Self { open: BTreeMap::new() }
+        Self { open: BTreeMap::new(), answered: VecDeque::new() }
     }
 }
 
@@ -67,7 +79,31 @@ impl<T> Traffic<T> {
 
     /// An answer came, or the request was refused: it is open no longer.
     pub fn end(&mut self, id: &Id) -> Option<OpenRequest<T>> {
-        self.open.remove(id.key())
+        self.end_key(id.key())
+    }
+
+    /// The same, for the key of an id.
+    pub fn end_key(&mut self, key: &str) -> Option<OpenRequest<T>> {
+        self.open.remove(key)
+    }
+
+    /// The server begins with a call that waited before.
+    pub fn begin_again(&mut self, id: &Id, begin: impl FnOnce(&mut T)) {
+        if let Some(OpenRequest { kind: OpenKind::Call(call), .. }) = self.open.get_mut(id.key()) {
+            begin(call);
+        }
+    }
+
+    /// Remembers what a request was that has its answer now: the newest of them only.
+    pub fn remember(&mut self, id: &Id, kind: AnsweredKind) {
+        self.answered.truncate(ANSWERED_MAX - 1);
+        self.answered.push_front((id.key().to_owned(), kind));
+    }
+
+    /// What a request was that had its answer before.
+    #[must_use]
+    pub fn answered(&self, id: &Id) -> Option<&AnsweredKind> {
+        self.answered.iter().find(|(key, _)| key == id.key()).map(|(_, kind)| kind)
     }
 
     /// All that are open, and no longer: the server is gone.
@@ -95,5 +131,15 @@ mod tests {
         assert!(traffic.end(&id("2")).is_none(), "it was answered");
         traffic.ask(id("2"), OpenKind::Other).unwrap();
         assert_eq!(traffic.end_all().len(), 1);
+    }
+
+    #[test]
+    fn mcp_5_only_the_newest_answered_requests_are_remembered() {
+        let mut traffic: Traffic<()> = Traffic::default();
+        for n in 0..ANSWERED_MAX + 1 {
+            traffic.remember(&id(&n.to_string()), AnsweredKind::Call(format!("t{n}")));
+        }
+        assert_eq!(traffic.answered(&id("0")), None);
+        assert_eq!(traffic.answered(&id("\"1\"")), Some(&AnsweredKind::Call("t1".to_owned())));
     }
 }

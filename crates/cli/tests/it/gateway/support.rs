@@ -15,21 +15,21 @@ pub(super) const PROVIDER_KEY: &str = "sk-provider-secret-4711";
 
 /// A request as the provider saw it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 /// What a provider does with a request: it writes to the socket what it likes.
 type Script = dyn Fn(&Seen, &mut TcpStream) + Send + Sync;
 
-pub(super) struct Provider {
-    pub(super) address: String,
-    pub(super) seen: Arc<Mutex<Vec<Seen>>>,
+pub(crate) struct Provider {
+    pub(crate) address: String,
+    pub(crate) seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Provider {
-    pub(super) fn new(script: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -50,16 +50,16 @@ impl Provider {
         Self { address, seen }
     }
 
-    pub(super) fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 
-    pub(super) fn last(&self) -> Seen {
+    pub(crate) fn last(&self) -> Seen {
         self.seen.lock().unwrap().last().unwrap().clone()
     }
 }
 
-pub(super) fn read_head(reader: &mut impl BufRead) -> Option<String> {
+pub(crate) fn read_head(reader: &mut impl BufRead) -> Option<String> {
     let mut head = String::new();
     loop {
         let before = head.len();
@@ -79,7 +79,7 @@ fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     })
 }
 
-pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
+pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
     let head = read_head(reader)?;
     let length = header(&head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
@@ -88,7 +88,7 @@ pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
 }
 
 /// A whole reply in one go.
-pub(super) fn say(socket: &mut TcpStream, status: &str, content_type: &str, body: &[u8]) {
+pub(crate) fn say(socket: &mut TcpStream, status: &str, content_type: &str, body: &[u8]) {
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n", body.len());
     let _gone = socket.write_all(&[head.as_bytes(), body].concat());
 }
@@ -101,13 +101,13 @@ pub(super) fn message(input: u64, output: u64) -> String {
 }
 
 /// The beginning of an event stream with chunks.
-pub(super) fn begin_stream(socket: &mut TcpStream) {
+pub(crate) fn begin_stream(socket: &mut TcpStream) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let _gone = socket.write_all(head.as_bytes());
 }
 
 /// One chunk; whether the other side still listens.
-pub(super) fn chunk(socket: &mut TcpStream, text: &str) -> bool {
+pub(crate) fn chunk(socket: &mut TcpStream, text: &str) -> bool {
     socket.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).is_ok()
 }
 
@@ -252,16 +252,16 @@ impl Gateway {
 
 /// A reply as the client saw it.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
     /// Whether it came to its end.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 impl Reply {
-    pub(super) fn read(socket: &mut TcpStream) -> Self {
+    pub(crate) fn read(socket: &mut TcpStream) -> Self {
         let mut reader = BufReader::new(socket);
         let head = read_head(&mut reader).unwrap_or_default();
         let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
@@ -276,16 +276,16 @@ impl Reply {
         Self { status, head, body: String::from_utf8_lossy(&raw).into_owned(), is_whole }
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.head, name)
     }
 
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-fn dechunked(mut raw: &[u8]) -> (String, bool) {
+pub(crate) fn dechunked(mut raw: &[u8]) -> (String, bool) {
     let mut body = Vec::new();
     while let Some(end) = raw.windows(2).position(|two| two == b"\r\n") {
         let size = usize::from_str_radix(&String::from_utf8_lossy(&raw[..end]), 16).unwrap();
@@ -300,7 +300,7 @@ fn dechunked(mut raw: &[u8]) -> (String, bool) {
 }
 
 /// Waits until something holds.
-pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");

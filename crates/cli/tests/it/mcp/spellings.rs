@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 
 /// Calls, in every way that some server might read as one.
-const SPELLINGS: &[&str] = &[
+pub(super) const SPELLINGS: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"t"}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"\u0074ools/call","params":{"name":"t"}}"#,

@@ -55,7 +55,7 @@ pub(crate) enum User {
 }
 
 /// Where `.ci/run` puts the clients.
-fn folder() -> Option<PathBuf> {
+pub(crate) fn folder() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     variable("TRIPWIRE_CLIENTS")
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("tripwire-clients")))
