@@ -5,6 +5,7 @@ use crate::hooks::dialect::HookDialect;
 use crate::install::form::HookSettings;
 use crate::install::trust::HookTrust;
 use crate::launch::dialect::LaunchDialect;
+use crate::tool_servers::table::ServerSettings;
 use crate::transcript::TranscriptDialect;
 use std::fmt::{Debug, Formatter, Result};
 
@@ -22,6 +23,8 @@ pub struct Adapter {
     pub transcript: &'static TranscriptDialect,
     /// Its start and its output.
     pub launch: &'static LaunchDialect,
+    /// The tool servers that its settings name, where it has such.
+    pub servers: Option<&'static ServerSettings>,
     /// Where it is guarded.
     pub door: Door,
 }
