@@ -82,7 +82,7 @@ fn prepare(place: &LaunchPlace<'_>, _arguments: usize, prepared: &mut PreparedCl
     if let Some(gateway) = place.gateway {
         prepared.routing = route::route(place, gateway, &settings, &mut prepared.env);
     }
-    run_servers::guard(place, &mut settings, prepared)?;
+    run_servers::guard(place, &mut settings, prepared);
     add_hooks(&mut settings, place.hook);
     let path = folder.join(FILE);
     write(&path, &Value::Object(settings).to_string())?;

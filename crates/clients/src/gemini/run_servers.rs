@@ -1,173 +1,67 @@
-//! The tool servers of Gemini CLI in one run. The person's stand in the settings of the run's own home. A workspace's count
-//! more than those, and what the system sets counts most: so the guard before them comes by the system's settings.
+//! The tool servers of Gemini CLI in one run: the person's come behind the guard in the settings of the run's own home. Those of a
+//! workspace count more than these, and only settings that root owns count more than those: they are told to the person.
 
 use super::settings::{FILE, HOME};
 use crate::install::change::read_settings;
-use crate::launch::prepare::{LaunchError, LaunchPlace, PreparedClient, write};
+use crate::launch::prepare::{LaunchPlace, PreparedClient};
 use crate::launch::relaxed;
-use crate::tool_servers::run_guard::{GuardedEntries, RunGuard, not_wrapped};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use crate::tool_servers::run_guard::not_wrapped;
+use serde_json::{Map, Value};
 
 const SERVERS: &str = "mcpServers";
-/// The variables by which the system's settings are elsewhere, and the file that lies beside them.
-const SYSTEM: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
-const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
-const SYSTEM_FILE: &str = "/etc/gemini-cli/settings.json";
-const DEFAULTS_FILE: &str = "system-defaults.json";
-/// The variables and the file by which a person trusts folders.
-const TRUSTS: &str = "GEMINI_CLI_TRUST_WORKSPACE";
-const RESTRICTED: &str = "GEMINI_RESTRICTED_MODE";
-const TRUSTED_FILE: &str = "trustedFolders.json";
 
-/// Puts the guard before the servers of the person's settings, and before those of the workspace.
-pub(super) fn guard(
-    place: &LaunchPlace<'_>,
-    settings: &mut Map<String, Value>,
-    prepared: &mut PreparedClient,
-) -> Result<(), LaunchError> {
-    let Some(guard) = place.servers else { return Ok(()) };
-    let own = replace(&guard, settings);
-    let mut open = own.open;
-    let is_trusted = is_trusted(place, settings);
-    let file = place.cwd.join(HOME.folder).join(FILE);
-    let shared = object(&file).filter(|_| is_trusted);
-    let shared = shared.map(|settings| guard.entries(&servers(&settings))).unwrap_or_default();
-    let named = place.variable_text(SYSTEM).filter(|path| !path.is_empty());
-    let system_path = PathBuf::from(named.unwrap_or_else(|| SYSTEM_FILE.to_owned()));
-    let mut system = object(&system_path).unwrap_or_default();
-    let strongest = replace(&guard, &mut system);
-    open.extend(shared.open);
-    open.extend(strongest.open);
-    prepared.notes.extend(not_wrapped(&open, "HTTP; hooks see their calls"));
-    if shared.guarded.is_empty() && strongest.guarded.is_empty() {
-        return Ok(());
-    }
-    let mut all = shared.guarded;
-    all.extend(servers(&system));
-    system.insert(SERVERS.to_owned(), Value::Object(all));
-    let path = place.guard_folder.join("gemini-system.json");
-    write(&path, &Value::Object(system).to_string())?;
-    prepared.set(SYSTEM, path.into_os_string());
-    if place.variable(DEFAULTS).is_none_or(|value| value.is_empty()) {
-        prepared.set(DEFAULTS, system_path.with_file_name(DEFAULTS_FILE).into_os_string());
-    }
-    Ok(())
-}
-
-/// Puts the guard before the servers of settings.
-fn replace(guard: &RunGuard<'_>, settings: &mut Map<String, Value>) -> GuardedEntries {
-    let made = guard.entries(&servers(settings));
+/// Puts the guard before the servers of the person's settings, and tells which others there are.
+pub(super) fn guard(place: &LaunchPlace<'_>, settings: &mut Map<String, Value>, prepared: &mut PreparedClient) {
+    let Some(guard) = place.servers else { return };
+    let own = guard.entries(&servers(settings));
     if let Some(known) = settings.get_mut(SERVERS).and_then(Value::as_object_mut) {
-        known.extend(made.guarded.clone());
+        known.extend(own.guarded);
     }
-    made
+    prepared.notes.extend(not_wrapped(&own.open, "HTTP; hooks see their calls"));
+    let file = place.cwd.join(HOME.folder).join(FILE);
+    let shared = read_settings(&file).and_then(|text| relaxed::object(&text).ok()).unwrap_or_default();
+    let shared = servers(&shared);
+    // A guard that stands there finds the run by itself.
+    let open: Vec<String> = shared.keys().filter(|name| !guard.stands_before(name, &shared[*name])).cloned().collect();
+    let why = "of the workspace; hooks see their calls, and `tripwire init --mcp --project` wraps them";
+    prepared.notes.extend(not_wrapped(&open, why));
 }
 
 fn servers(settings: &Map<String, Value>) -> Map<String, Value> {
     settings.get(SERVERS).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-fn object(path: &Path) -> Option<Map<String, Value>> {
-    relaxed::object(&read_settings(path)?).ok()
-}
-
-/// Whether the client reads the workspace's settings: it asks a person to trust a folder, unless that is switched off.
-fn is_trusted(place: &LaunchPlace<'_>, settings: &Map<String, Value>) -> bool {
-    let trust = settings.get("security").and_then(|security| security.get("folderTrust"));
-    let asks = trust.and_then(|trust| trust.get("enabled")) != Some(&json!(false));
-    let variable = |name: &str| place.variable_text(name).unwrap_or_default();
-    match (variable(RESTRICTED).as_str(), variable(TRUSTS).as_str()) {
-        ("true", _) | (_, "false") => return false,
-        (_, "true") => return true,
-        _ if !asks => return true,
-        _ => {}
-    }
-    let folders = place.homes.folder(&HOME).and_then(|home| object(&home.join(TRUSTED_FILE))).unwrap_or_default();
-    let rule = |(folder, word): (&String, &Value)| {
-        let folder = Path::new(folder);
-        let trusted = match word.as_str()? {
-            "TRUST_FOLDER" => (folder, true),
-            "TRUST_PARENT" => (folder.parent()?, true),
-            _ => (folder, false),
-        };
-        place.cwd.starts_with(trusted.0).then(|| (trusted.0.components().count(), trusted.1))
-    };
-    folders.iter().filter_map(rule).max().is_some_and(|(_, trusted)| trusted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::homes::Homes;
+    use crate::tool_servers::run_guard::RunGuard;
+    use serde_json::json;
     use std::fs;
+    use std::path::Path;
 
-    struct Made {
-        settings: Map<String, Value>,
-        system: Value,
-        prepared: PreparedClient,
-    }
-
-    fn guarded(settings: &Value, workspace: &Value, trusted: &str) -> Made {
+    #[test]
+    fn mcp_6_the_persons_servers_come_behind_the_guard_and_a_workspaces_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        let (home, work) = (folder.path().join("home"), folder.path().join("work"));
-        for made in [&home, &work] {
-            fs::create_dir_all(made.join(".gemini")).unwrap();
-        }
-        fs::write(work.join(".gemini/settings.json"), workspace.to_string()).unwrap();
-        let trusted = trusted.replace("WORK", &work.display().to_string());
-        fs::write(home.join(".gemini/trustedFolders.json"), trusted).unwrap();
-        let system = folder.path().join("system.json");
-        fs::write(&system, r#"{"ui":{"theme":"s"}}"#).unwrap();
-        let env = [(SYSTEM.into(), system.into_os_string())];
-        let homes = Homes { home: Some(home), ..Homes::default() };
+        fs::create_dir(folder.path().join(".gemini")).unwrap();
+        let wrapped = json!({"command": "/opt/tripwire", "args": ["mcp", "--name", "done", "--", "x"]});
+        let shared = json!({"mcpServers": {"team": {"command": "t"}, "done": wrapped}});
+        fs::write(folder.path().join(".gemini/settings.json"), shared.to_string()).unwrap();
+        let homes = Homes::default();
         let servers = RunGuard { program: Path::new("/g/tripwire"), variable: "SOCKET", socket: Path::new("/g/s") };
-        let place = LaunchPlace {
-            guard_folder: folder.path(),
-            cwd: &work,
-            root: &work,
-            servers: Some(servers),
-            ..LaunchPlace::nowhere(&env, &homes, None)
-        };
-        let mut settings = settings.as_object().unwrap().clone();
-        let mut prepared = PreparedClient::default();
-        guard(&place, &mut settings, &mut prepared).unwrap();
-        let system = fs::read(folder.path().join("gemini-system.json")).unwrap_or_default();
-        Made { settings, system: serde_json::from_slice(&system).unwrap_or_default(), prepared }
-    }
-
-    const OFF: &str = r#"{"enabled":false}"#;
-
-    fn own() -> Value {
-        json!({"mcpServers": {"mine": {"command": "a", "args": ["b"]}, "web": {"httpUrl": "u"}},
-            "security": {"folderTrust": serde_json::from_str::<Value>(OFF).unwrap()}})
-    }
-
-    #[test]
-    fn mcp_6_the_persons_servers_and_those_of_the_workspace_come_behind_the_guard() {
-        let made = guarded(&own(), &json!({"mcpServers": {"team": {"command": "t"}}}), "{}");
-        let args = &made.settings["mcpServers"]["mine"]["args"];
+        let nowhere = LaunchPlace::nowhere(&[], &homes, None);
+        let place = LaunchPlace { cwd: folder.path(), servers: Some(servers), ..nowhere };
+        let own = json!({"mcpServers": {"mine": {"command": "a", "args": ["b"]}, "web": {"httpUrl": "u"}}});
+        let (mut settings, mut prepared) = (own.as_object().unwrap().clone(), PreparedClient::default());
+        guard(&place, &mut settings, &mut prepared);
+        let args = &settings["mcpServers"]["mine"]["args"];
         assert_eq!(*args, json!(["mcp", "--name", "mine", "--", "a", "b"]));
-        assert_eq!(made.settings["mcpServers"]["web"], json!({"httpUrl": "u"}));
-        assert_eq!(made.system["ui"]["theme"], "s", "what the system sets stays");
-        assert_eq!(made.system["mcpServers"]["team"]["command"], "/g/tripwire");
-        assert_eq!(made.prepared.env.len(), 2);
-        assert!(made.prepared.notes[0].contains("`web`"), "{:?}", made.prepared.notes);
-        let alone = guarded(&own(), &json!({}), "{}");
-        assert_eq!((alone.system, alone.prepared.env), (Value::Null, vec![]), "without servers nothing is set");
-    }
-
-    #[test]
-    fn mcp_6_servers_of_a_folder_that_nobody_trusts_are_not_started_by_us() {
-        let shared = json!({"mcpServers": {"team": {"command": "t"}}});
-        for (trusted, expected) in [
-            ("{}", false),
-            (r#"{"WORK":"TRUST_FOLDER"}"#, true),
-            (r#"{"WORK/x":"TRUST_PARENT"}"#, true),
-            (r#"{"/":"TRUST_FOLDER","WORK":"DO_NOT_TRUST"}"#, false),
-        ] {
-            let made = guarded(&json!({}), &shared, trusted);
-            assert_eq!(made.system["mcpServers"]["team"].is_object(), expected, "{trusted}");
-        }
+        assert_eq!(settings["mcpServers"]["web"], json!({"httpUrl": "u"}));
+        let [http, workspace] = prepared.notes.as_slice() else { panic!("{:?}", prepared.notes) };
+        assert!(http.contains("`web`"), "{http}");
+        assert!(workspace.contains("`team`") && !workspace.contains("`done`"), "{workspace}");
+        let (mut settings, mut prepared) = (Map::new(), PreparedClient::default());
+        guard(&LaunchPlace { cwd: Path::new("/nowhere"), ..place }, &mut settings, &mut prepared);
+        assert_eq!((settings, prepared.notes), (Map::new(), Vec::new()), "without servers nothing is said");
     }
 }

@@ -45,6 +45,14 @@ impl RunGuard<'_> {
         made
     }
 
+    /// Whether a guard stands before a server already.
+    pub(crate) fn stands_before(&self, name: &str, entry: &Value) -> bool {
+        let words = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(Value::as_str);
+        let words = std::iter::once(entry.get("command").and_then(Value::as_str)).chain(words);
+        let words: Option<Vec<String>> = words.map(|word| word.map(str::to_owned)).collect();
+        words.is_some_and(|words| guarded::guarded(&words, name).is_some())
+    }
+
     fn entry(&self, name: &str, entry: &Value) -> Option<Value> {
         let has = |member: &str| entry.get(member).is_some_and(Value::is_string);
         if has("url") || has("httpUrl") {

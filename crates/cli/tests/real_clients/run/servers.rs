@@ -23,7 +23,8 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
   if (method === 'initialize') {
     answer({protocolVersion: params.protocolVersion, capabilities: {tools: {}}, serverInfo: {name: 'demo', version: '1'}});
   } else if (method === 'tools/list') {
-    answer(params && params.cursor ? {tools: [tool('slow')]} : {tools: [tool('echo')], nextCursor: 'two'});
+    if (fs.existsSync(file('one-page'))) answer({tools: [tool('echo'), tool('slow')]});
+    else answer(params && params.cursor ? {tools: [tool('slow')]} : {tools: [tool('echo')], nextCursor: 'two'});
   } else if (method === 'tools/call') {
     fs.appendFileSync(file('calls'), params.name + ' ' + JSON.stringify(params.arguments || {}) + '\n');
     const token = params._meta && params._meta.progressToken;
@@ -65,11 +66,30 @@ impl Served {
             ),
             Kind::Gemini => (".gemini/settings.json", servers),
             Kind::Opencode | Kind::Qwen | Kind::Aider => {
-                ("opencode.json", json!({"mcp": {"demo": {"type": "local", "command": ["node", script]}}}).to_string())
+                ("opencode.json", json!({"$schema": "https://opencode.ai/config.json", "mcp": {"demo": {"type": "local", "command": ["node", script]}}}).to_string())
             }
         };
+        if kind == Kind::Gemini {
+            // It asks for the first page alone, with us and without.
+            fs::write(folder.path().join("one-page"), "").expect("a mark");
+        }
         let fixture = RunFixture::new(client, user, Model::scripted(turns), &[(file, &text)]);
         Self { fixture, client: client.clone(), folder, kind }
+    }
+
+    /// Wraps the servers of the workspace where a run cannot: no settings of ours count more than a workspace's of Gemini CLI.
+    fn wrapped(self) -> Self {
+        if self.kind == Kind::Gemini {
+            self.init(&[]);
+        }
+        self
+    }
+
+    /// Wraps the servers of the workspace, or takes the guard out.
+    fn init(&self, more: &[&str]) {
+        let words = [&["init", "--mcp", "--project", "--yes"][..], more].concat();
+        let said = self.fixture.verb(&words).output().expect("the verb");
+        assert!(said.status.success(), "{said:?}");
     }
 
     /// The calls that reached the server.
@@ -115,7 +135,7 @@ fn call(kind: Kind, tool: &str, n: usize) -> Turn {
 fn limit_and_mirrors(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns = vec![call(kind, "slow", 0), call(kind, "echo", 1), call(kind, "echo", 2), call(kind, "echo", 3)];
-        let served = Served::new(&client, kind, user, turns);
+        let served = Served::new(&client, kind, user, turns).wrapped();
         served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
         let before = served.fixture.tree();
         let ran = served.fixture.run(&[]);
@@ -135,7 +155,7 @@ fn limit_and_mirrors(kind: Kind) {
 /// The same call again and again: the run is ended, and the server is spared the rest.
 fn loop_is_ended(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let served = Served::new(&client, kind, user, vec![call(kind, "echo", 7); 12]);
+        let served = Served::new(&client, kind, user, vec![call(kind, "echo", 7); 12]).wrapped();
         let ran = served.fixture.run(&[]);
         let said = served.said(&ran);
         ran.ended(7);
@@ -148,7 +168,7 @@ fn loop_is_ended(kind: Kind) {
 fn stop_is_held(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns = (0..40).map(|n| call(kind, if n % 2 == 0 { "slow" } else { "echo" }, n)).collect();
-        let served = Served::new(&client, kind, user, turns);
+        let served = Served::new(&client, kind, user, turns).wrapped();
         let child = served.fixture.start(&[]);
         served.fixture.wait_for_requests(2);
         fs::write(served.fixture.place.path().join(".geometry/STOP"), "").expect("the order");
@@ -161,7 +181,7 @@ fn stop_is_held(kind: Kind) {
 /// A description that changed since it was pinned: the tool is neither offered nor called.
 fn changed_description_is_held(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let served = Served::new(&client, kind, user, vec![call(kind, "echo", 1)]);
+        let served = Served::new(&client, kind, user, vec![call(kind, "echo", 1)]).wrapped();
         let script = served.folder.path().join("server.js").display().to_string();
         let mut guard = served.fixture.verb(&["mcp", "--name", "demo", "--", "node", &script]);
         let mut guard = guard.stdin(Stdio::piped()).spawn().expect("the guard starts");
@@ -192,19 +212,14 @@ fn wrapped_by_init(kind: Kind) {
         let served = Served::new(&client, kind, user, turns);
         served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
         let before = served.fixture.tree();
-        let init = |more: &[&str]| {
-            let words = [&["init", "--mcp", "--project", "--yes"][..], more].concat();
-            let said = served.fixture.verb(&words).output().expect("the verb");
-            assert!(said.status.success(), "{said:?}");
-        };
-        init(&[]);
+        served.init(&[]);
         assert_ne!(served.fixture.tree(), before);
         let output = served.fixture.run_alone();
         let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(served.calls(), ["echo {\"n\":1}", "echo {\"n\":2}"], "{said}");
         let told = served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3"));
         assert!(told, "the model is told why: {said}");
-        init(&["--remove"]);
+        served.init(&["--remove"]);
         assert_eq!(served.fixture.tree(), before, "{}: byte for byte", client.name());
     }
 }
