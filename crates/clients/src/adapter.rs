@@ -1,4 +1,5 @@
-//! What is special about a client: four tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`.
+//! What is special about a client: tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`, and in
+//! `servers.rs` where its settings name tool servers.
 //! Everything else is the same for all of them.
 
 use crate::hooks::dialect::HookDialect;

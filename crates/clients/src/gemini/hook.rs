@@ -46,10 +46,10 @@ pub(super) static HOOKS: HookDialect = HookDialect {
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "BeforeTool" => Event::Asked(named(wire, wire.tool()?)),
-        "AfterTool" => match wire.done(response(wire.tool_response))? {
-            Event::Done(tool, outcome) => Event::Done(named(wire, tool), outcome),
-            other => other,
-        },
+        "AfterTool" => {
+            let ended = wire.done(response(wire.tool_response))?;
+            if let Event::Done(tool, outcome) = ended { Event::Done(named(wire, tool), outcome) } else { ended }
+        }
         "BeforeAgent" => Event::Prompt,
         "BeforeModel" => Event::ModelAsked { model: model(wire.llm_request) },
         "AfterAgent" => wire.claimed(),

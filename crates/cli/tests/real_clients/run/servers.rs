@@ -61,7 +61,7 @@ impl Served {
             Kind::Codex => (
                 ".codex/config.toml",
                 format!(
-                    "[mcp_servers.demo]\ncommand = \"node\"\nargs = [{script:?}]\ndefault_tools_approval_mode = \"approve\"\n"
+                    "[mcp_servers.demo]\ncommand = \"node\"\nargs = [{script:?}]\nrequired = true\ndefault_tools_approval_mode = \"approve\"\n"
                 ),
             ),
             Kind::Gemini => (".gemini/settings.json", servers),
@@ -104,14 +104,19 @@ impl Served {
         fs::write(folder.join("MANIFEST.yaml"), text).expect("the manifest");
     }
 
-    /// How often a call was asked about: once for each, whatever doors saw it.
-    fn asked_in_journal(&self) -> usize {
+    /// All records of the run.
+    fn journal(&self) -> String {
         let sessions = fs::read_dir(self.fixture.place.path().join(".geometry/journal")).expect("the journal");
         let files =
             sessions.filter_map(Result::ok).flat_map(|session| fs::read_dir(session.path()).into_iter().flatten());
         let paths: Vec<PathBuf> = files.filter_map(Result::ok).map(|file| file.path()).collect();
         let records = paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
-        let text: String = records.map(|path| fs::read_to_string(path).expect("records")).collect();
+        records.map(|path| fs::read_to_string(path).expect("records")).collect()
+    }
+
+    /// How often a call was asked about: once for each, whatever doors saw it.
+    fn asked_in_journal(&self) -> usize {
+        let text = self.journal();
         text.lines().filter(|line| line.contains("\"request\"") && line.contains("mcp__demo__")).count()
     }
 
@@ -146,9 +151,7 @@ fn limit_and_mirrors(kind: Kind) {
         assert!(asked.iter().any(|body| body.contains("echo of ")), "{said}");
         assert_eq!(served.asked_in_journal(), 4, "{said}");
         assert_eq!(served.fixture.tree(), before, "the workspace's settings stay as they are");
-        let why = served.fixture.verb(&["why", "--last"]).output().expect("the verb");
-        let why = String::from_utf8_lossy(&why.stdout).into_owned() + &ran.stderr + &asked.join("\n");
-        assert!(why.contains("TOOL-3") || why.contains("max_calls"), "{said}");
+        assert!(served.journal().contains("\"ToolLimit\""), "{said}");
     }
 }
 
@@ -208,7 +211,7 @@ fn changed_description_is_held(kind: Kind) {
 /// Wrapped by `init --mcp` and started without us: a limit holds all the same, and afterwards the file is what it was.
 fn wrapped_by_init(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let turns = vec![call(kind, "echo", 1), call(kind, "echo", 2), call(kind, "echo", 3)];
+        let turns = (1..=5).map(|n| call(kind, "echo", n)).collect();
         let served = Served::new(&client, kind, user, turns);
         served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
         let before = served.fixture.tree();
@@ -216,7 +219,8 @@ fn wrapped_by_init(kind: Kind) {
         assert_ne!(served.fixture.tree(), before);
         let output = served.fixture.run_alone();
         let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(served.calls(), ["echo {\"n\":1}", "echo {\"n\":2}"], "{said}");
+        // A client may begin before its servers are there.
+        assert_eq!(served.calls().len(), 2, "{:?} {said}", served.calls());
         let told = served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3"));
         assert!(told, "the model is told why: {said}");
         served.init(&["--remove"]);
