@@ -27,6 +27,31 @@ impl ValueEnum for ClientName {
     }
 }
 
+/// A client whose settings `init` changes: those with hooks of ours, and those that name tool servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InstallName(Client);
+
+impl InstallName {
+    /// The client of this name.
+    pub(crate) const fn client(self) -> Client {
+        self.0
+    }
+}
+
+impl ValueEnum for InstallName {
+    fn value_variants<'a>() -> &'a [Self] {
+        static NAMED: LazyLock<Vec<InstallName>> = LazyLock::new(|| {
+            let changed = |client: &Client| !client.is_at_gateway() || client.adapter().servers.is_some();
+            Client::every().filter(changed).map(InstallName).collect()
+        });
+        &NAMED
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title))
+    }
+}
+
 /// A client that `run` guards: those with hooks, and those that are guarded at the gateway alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GuardedName(Client);

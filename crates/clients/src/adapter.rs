@@ -1,10 +1,12 @@
-//! What is special about a client: four tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`.
+//! What is special about a client: tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`, and in
+//! `servers.rs` where its settings name tool servers.
 //! Everything else is the same for all of them.
 
 use crate::hooks::dialect::HookDialect;
 use crate::install::form::HookSettings;
 use crate::install::trust::HookTrust;
 use crate::launch::dialect::LaunchDialect;
+use crate::tool_servers::table::ServerSettings;
 use crate::transcript::TranscriptDialect;
 use std::fmt::{Debug, Formatter, Result};
 
@@ -22,6 +24,8 @@ pub struct Adapter {
     pub transcript: &'static TranscriptDialect,
     /// Its start and its output.
     pub launch: &'static LaunchDialect,
+    /// The tool servers that its settings name, where it has such.
+    pub servers: Option<&'static ServerSettings>,
     /// Where it is guarded.
     pub door: Door,
 }

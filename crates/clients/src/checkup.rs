@@ -82,7 +82,7 @@ impl ClientCheck<'_> {
         }
         let shown = file.display();
         let mut checks = Vec::new();
-        if let Err(error) = settings::is_read(&text, form) {
+        if let Err(error) = settings::is_read(&text, form.relaxed) {
             let fix = format!("take them out of `{shown}`: no hook in it runs");
             checks.push(CheckResult::broken(id, format!("`{shown}`, {error}"), fix));
         } else if let Some(other) = commands.iter().find(|command| !self.is_called_by(command, client)) {

@@ -4,6 +4,8 @@ mod hook;
 mod launch;
 mod output;
 mod route;
+mod run_servers;
+mod servers;
 mod settings;
 pub mod statusline;
 mod transcript;
@@ -18,5 +20,6 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &hook::HOOKS,
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
+    servers: Some(&servers::SERVERS),
     door: Door::Hooks,
 };

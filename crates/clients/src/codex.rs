@@ -5,6 +5,8 @@ mod hook;
 mod launch;
 mod output;
 mod route;
+mod run_servers;
+mod servers;
 mod settings;
 mod transcript;
 mod trust;
@@ -20,5 +22,6 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &hook::HOOKS,
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
+    servers: Some(&servers::SERVERS),
     door: Door::Hooks,
 };

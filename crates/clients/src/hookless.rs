@@ -45,7 +45,16 @@ pub(crate) const fn adapter(
     settings: &'static HookSettings,
     launch: &'static LaunchDialect,
 ) -> Adapter {
-    Adapter { title, settings, trust: None, hooks: &HOOKS, transcript: &TRANSCRIPT, launch, door: Door::Gateway }
+    Adapter {
+        title,
+        settings,
+        trust: None,
+        hooks: &HOOKS,
+        transcript: &TRANSCRIPT,
+        launch,
+        servers: None,
+        door: Door::Gateway,
+    }
 }
 
 /// The name of a client that has no hooks to install.
@@ -58,6 +67,7 @@ pub(crate) const fn settings(client: &'static str, home: &'static ClientHome) ->
         relaxed: Relaxed::Reads,
         entry: no_entry,
         status_line: None,
+        servers: None,
         switched_off: |_| None,
     }
 }

@@ -13,6 +13,6 @@ pub use command_line::{CommandLineForm, KnownBy, PromptPlace, Purpose, WorkerDef
 pub use dialect::{LaunchDialect, ProviderExit, TrialPlace};
 pub use exit_message::{ExitMessage, OutputShows};
 pub use model_route::{ApiVariables, GatewayPlace, KeyVariable, ModelRoute, Routing};
-pub use prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient};
+pub use prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient, ServerTools};
 pub use program::Program;
 pub use prompt::{CONTINUE, fallback, replaced};

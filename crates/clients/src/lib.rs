@@ -32,6 +32,7 @@ mod qwen;
 mod search_path;
 mod temp_folder;
 mod token_count;
+pub mod tool_servers;
 pub mod transcript;
 pub mod transcript_files;
 pub mod usage;

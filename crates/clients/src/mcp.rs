@@ -31,6 +31,7 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     hooks: &HOOKS,
     transcript: &hookless::TRANSCRIPT,
     launch: &LAUNCH,
+    servers: None,
     door: Door::OwnGuard,
 };
 

@@ -2,6 +2,8 @@
 
 mod config;
 mod route;
+mod run_servers;
+mod servers;
 
 use crate::adapter::Adapter;
 use crate::homes::ClientHome;
@@ -11,7 +13,8 @@ use crate::launch::command_line::{CommandLineForm, KnownBy, WorkerDefault};
 use crate::launch::dialect::LaunchDialect;
 
 /// opencode.
-pub(crate) static ADAPTER: Adapter = hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH);
+pub(crate) static ADAPTER: Adapter =
+    Adapter { servers: Some(&servers::SERVERS), ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH) };
 
 static SETTINGS: HookSettings = hookless::settings("opencode", &HOME);
 static HOME: ClientHome = hookless::home("OPENCODE_CONFIG_DIR", ".opencode");

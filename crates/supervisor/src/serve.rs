@@ -54,8 +54,9 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsi
     let mut asked = BoundedQuestion { stream: stream.try_clone()?, until, held, bytes: 0, is_frozen: &is_frozen };
     let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
+        // The guard before a tool server may be the run's own program: what it asks may have been announced by a hook.
+        Caller::RunsOwnHook | Caller::Other if question.client == Client::Mcp => guard.answer_tool_server(&question),
         Caller::RunsOwnHook => guard.answer(&question),
-        Caller::Other if question.client == Client::Mcp => guard.answer_tool_server(&question),
         Caller::Other => guard.answer_other(&question),
     };
     socket::write_reply(&reply, &mut stream)

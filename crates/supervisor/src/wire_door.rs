@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, ToolCall};
+use tripwire_clients::launch::ServerTools;
 use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult, is_by_place};
 use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
 
@@ -22,6 +23,8 @@ pub(crate) struct WireDoor {
     client: Client,
     session: String,
     cwd: PathBuf,
+    /// How the model calls the tools of servers.
+    server_tools: Vec<ServerTools>,
     seen: Mutex<SeenCalls>,
 }
 
@@ -53,9 +56,10 @@ impl WireDoor {
         client: Client,
         session: &str,
         cwd: PathBuf,
+        server_tools: Vec<ServerTools>,
     ) -> std::io::Result<Sender<AskedDoor>> {
         let (asked, received) = mpsc::channel::<AskedDoor>();
-        let door = Arc::new(Self { client, session: session.to_owned(), cwd, seen: Mutex::default() });
+        let door = Arc::new(Self { client, session: session.to_owned(), cwd, server_tools, seen: Mutex::default() });
         let guard = Arc::clone(guard);
         std::thread::Builder::new().name("gateway door".to_owned()).spawn(move || {
             for asked in received {
@@ -122,7 +126,11 @@ impl WireDoor {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();
         for WireCall { id, name, arguments } in calls {
-            let tool = ToolCall { name: name.clone(), input: arguments.clone(), call_id: Some(id.clone()) };
+            let tool = ToolCall {
+                name: ServerTools::named(&self.server_tools, name),
+                input: arguments.clone(),
+                call_id: Some(id.clone()),
+            };
             if seen.open.len() >= OPEN_MAX {
                 seen.open.pop_first();
             }
@@ -188,8 +196,13 @@ mod tests {
 
     #[test]
     fn each_call_and_each_result_of_a_conversation_counts_once() {
-        let door =
-            WireDoor { client: Client::Opencode, session: "s".to_owned(), cwd: PathBuf::new(), seen: Mutex::default() };
+        let door = WireDoor {
+            client: Client::Opencode,
+            session: "s".to_owned(),
+            cwd: PathBuf::new(),
+            server_tools: Vec::new(),
+            seen: Mutex::default(),
+        };
         let events = door.of_request(&request("a", &["old"]));
         assert!(matches!(events.as_slice(), [Event::Prompt, Event::ModelAsked { .. }]), "{events:?}");
         let asks = |conversation: &str, calls: &[WireCall]| door.of_reply(&request(conversation, &[]), calls).len();

@@ -13,6 +13,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use tripwire_clients::hook_command;
 use tripwire_clients::launch::{GatewayPlace, LaunchError, LaunchPlace, OwnWords, PreparedClient, Program, Routing};
+use tripwire_clients::tool_servers::RunGuard;
 use tripwire_sandbox::{Tree, TreeSpec, TreeStdio};
 use tripwire_workspace::clock;
 
@@ -47,6 +48,7 @@ pub(crate) fn check_hooks(options: &RunOptions, program: Program, command: &[OsS
         env: &options.env,
         homes: &options.homes,
         gateway: None,
+        servers: None,
     };
     let words = OwnWords::of(command, program.arguments);
     let off = (program.client.adapter().launch.switched_off)(&place, &words);
@@ -62,6 +64,7 @@ pub(crate) fn prepare(
     command: &[OsString],
 ) -> Result<Worker, LaunchError> {
     check_hooks(options, program, command)?;
+    let socket = folder.socket();
     let (guard_folder, hook) = (folder.inner(), hook_command::line(folder.program(), program.client.name()));
     let place = LaunchPlace {
         run_folder: folder.path(),
@@ -72,6 +75,7 @@ pub(crate) fn prepare(
         env: &options.env,
         homes: &options.homes,
         gateway,
+        servers: Some(RunGuard { program: folder.program(), variable: SOCKET_VARIABLE, socket: &socket }),
     };
     let mut prepared =
         PreparedClient { command: command.to_vec(), env: options.env.clone(), ..PreparedClient::default() };
@@ -89,9 +93,20 @@ impl Worker {
         let options = context.options;
         let client = self.program.client;
         context.guard.begin_worker();
+        for note in &self.prepared.notes {
+            context.notifier.say(&format!("tripwire: {note}"));
+        }
         if let Some(gateway) = context.guard.gateway() {
             gateway.begin_worker(&self.prepared.routing, &context.notifier)?;
-            let listen = || WireDoor::listen(&context.guard, client, &context.session, options.cwd.clone());
+            let listen = || {
+                WireDoor::listen(
+                    &context.guard,
+                    client,
+                    &context.session,
+                    options.cwd.clone(),
+                    self.prepared.server_tools.clone(),
+                )
+            };
             let asked = client.is_at_gateway().then(listen).transpose();
             gateway.set_asked(asked.map_err(|error| RunError::Setup { what: "start a thread", error })?);
         }

@@ -67,7 +67,7 @@ fn promises(args: &DoctorArgs) -> Result<Vec<CheckResult>, Problem> {
     }
     promises.extend(checks::promises(&workspace));
     promises.extend(checks::sandbox());
-    promises.extend(tool_servers::checks());
+    promises.extend(tool_servers::checks(workspace.root()));
     if args.live {
         let canaries = canaries(&found, &program, &promises);
         promises.extend(canaries);
@@ -143,7 +143,7 @@ fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
 
 /// Whether hooks of ours are installed for any client, sound or not.
 fn has_hooks(promises: &[CheckResult]) -> bool {
-    let is_file_of_hooks = |promise: &&CheckResult| promise.id.contains(".hooks.");
+    let is_file_of_hooks = |promise: &&CheckResult| promise.id.contains(".hooks.") && !promise.id.starts_with("mcp.");
     promises.iter().filter(is_file_of_hooks).any(|promise| promise.state != CheckState::Off)
 }
 

@@ -1,8 +1,9 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
 mod purge;
+mod servers;
 
-use crate::client_name::ClientName;
+use crate::client_name::InstallName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
@@ -22,7 +23,7 @@ use tripwire_fs::file::Removed;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};
 
-/// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI.
+/// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI, or its guard before their tool servers.
 ///
 /// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
 /// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
@@ -32,7 +33,7 @@ use tripwire_workspace::mode::{Choice, word};
 pub(crate) struct InitArgs {
     /// Only this client; may be repeated. By default all that are found.
     #[arg(long, value_name = "NAME")]
-    client: Vec<ClientName>,
+    client: Vec<InstallName>,
     /// Guard all your sessions (this is the default).
     #[arg(long, conflicts_with = "project")]
     user: bool,
@@ -42,7 +43,11 @@ pub(crate) struct InitArgs {
     /// Show what would be changed, and change nothing.
     #[arg(long)]
     print: bool,
-    /// Take the hooks out again.
+    /// Wrap the tool servers (MCP) that the clients' settings name, also those of opencode: each is started through
+    /// `tripwire mcp`. With `--remove`, the servers alone are unwrapped.
+    #[arg(long, conflicts_with_all = ["statusline", "purge"])]
+    mcp: bool,
+    /// Take the hooks out again, and the guard before tool servers.
     #[arg(long)]
     remove: bool,
     /// With `--remove`: also delete what tripwire wrote, in every workspace where you used it (with `--project` in this one):
@@ -71,12 +76,31 @@ impl Explain for NoClientError {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("{client} has no hooks of ours")]
+struct NoHooksError {
+    client: &'static str,
+}
+
+impl Explain for NoHooksError {
+    fn hint(&self) -> Cow<'_, str> {
+        format!(
+            "guard a run with `tripwire run {0}`, or its tool servers with `tripwire init --mcp --client {0}`",
+            self.client
+        )
+        .into()
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
+    if args.mcp {
+        return servers::run(args);
+    }
     let mut plan = Plan::of(args)?;
     plan.offer_status_line(args);
-    let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new(), purged: Vec::new() };
-    let planned = plan.planned()?;
+    let mut said = InitReport::new(args.form);
+    let planned = plan.planned(args)?;
     let left = if args.remove { plan.purge_plan(args)? } else { Purge::default() };
     let purge = if args.purge { &left } else { &Purge::default() };
     for (client, change) in &planned.changes {
@@ -136,7 +160,24 @@ fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
     Ok(agreed)
 }
 
-/// Asks a person on the terminal; what cannot be read is no yes.
+/// Whose settings they are, and our own program.
+struct Place {
+    /// The workspace, where the settings are its own.
+    workspace: Option<Workspace>,
+    scope: Scope,
+    program: PathBuf,
+}
+
+impl Place {
+    fn of(args: &InitArgs) -> Result<Self, Problem> {
+        let workspace = if args.project { Some(args.place.look()?) } else { None };
+        let scope = workspace.as_ref().map_or(Scope::User, |workspace| Scope::Project(workspace.root().to_owned()));
+        let program =
+            std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
+        Ok(Self { workspace, scope, program })
+    }
+}
+
 /// What is to be done, and for whom.
 struct Plan {
     clients: Vec<Client>,
@@ -153,24 +194,26 @@ struct Plan {
 impl Plan {
     fn of(args: &InitArgs) -> Result<Self, Problem> {
         let found = install::detect(std::env::var_os("PATH"));
-        let named: Vec<Client> = args.client.iter().map(|client| client.client()).collect();
-        let clients = match (named.is_empty(), args.remove) {
+        let mut named: Vec<Client> = args.client.iter().map(|client| client.client()).collect();
+        if args.remove {
+            // A client without hooks has only servers to unwrap.
+            named.retain(|client| !client.is_at_gateway());
+        } else if let Some(client) = named.iter().find(|client| client.is_at_gateway()) {
+            return Err(NoHooksError { client: client.name() }.into());
+        }
+        let clients = match (args.client.is_empty(), args.remove) {
             (false, _) => named,
             (true, true) => Client::ALL.to_vec(),
             (true, false) => found.iter().map(|found| found.client).collect(),
         };
-        if clients.is_empty() {
+        if clients.is_empty() && !args.remove {
             return Err(NoClientError.into());
         }
-        let workspace = if args.project { Some(args.place.look()?) } else { None };
-        let (scope, choice) = match &workspace {
-            Some(workspace) => {
-                (Scope::Project(workspace.root().to_owned()), Some(Choice::of_workspace(workspace.layout())))
-            }
-            None => (Scope::User, workspace::state_home().map(|state| Choice::of_person(&state))),
+        let Place { workspace, scope, program } = Place::of(args)?;
+        let choice = match &workspace {
+            Some(workspace) => Some(Choice::of_workspace(workspace.layout())),
+            None => workspace::state_home().map(|state| Choice::of_person(&state)),
         };
-        let program =
-            std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
         let status_line = if args.statusline { StatusLineWish::Wanted } else { StatusLineWish::NotAsked };
         Ok(Self { clients, found, scope, program, choice, workspace, remove: args.remove, status_line })
     }
@@ -210,7 +253,7 @@ impl Plan {
     }
 
     /// All changes, planned before any is carried out: one bad file must not leave half of them behind.
-    fn planned(&self) -> Result<InstallPlan, InstallError> {
+    fn planned(&self, args: &InitArgs) -> Result<InstallPlan, InstallError> {
         let homes = workspace::homes();
         let installation = self.installation(&homes);
         let mut plan = InstallPlan::default();
@@ -220,6 +263,14 @@ impl Plan {
             } else {
                 installation.plan_install(client, self.found(client), &mut plan)?;
             }
+        }
+        if self.remove {
+            let servers = servers::remove_plan(args, &self.scope);
+            // A file that holds hooks or their trust is restored as a whole.
+            let is_new = |path: &Path| plan.changes.iter().all(|(_, known)| known.path != path);
+            let more: Vec<_> = servers.changes.into_iter().filter(|(_, change)| is_new(&change.path)).collect();
+            plan.changes.extend(more);
+            plan.notes.extend(servers.notes);
         }
         Ok(plan)
     }
@@ -291,24 +342,21 @@ struct InitReport {
     lines: Vec<String>,
     changes: Vec<Value>,
     purged: Vec<Value>,
+    servers: Vec<Value>,
 }
 
 impl InitReport {
+    const fn new(form: Form) -> Self {
+        Self { form, lines: Vec::new(), changes: Vec::new(), purged: Vec::new(), servers: Vec::new() }
+    }
+
     fn line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
 
-    /// The change as it is planned.
+    /// A change of hooks as it is planned.
     fn tell(&mut self, client: Client, change: &Change, args: &InitArgs) {
-        self.changes.push(json!({
-            "client": client.name(), "file": change.path, "changes": !change.is_nothing(), "diff": change.diff(),
-            "written": args.yes && !args.print && !change.is_nothing(),
-        }));
-        if change.is_nothing() {
-            self.line(&format!("{:<11} `{}` stays as it is", client.name(), change.path.display()));
-        } else {
-            self.lines.extend(change.diff().lines().map(str::to_owned));
-        }
+        self.tell_change(client, change, args);
         let hooks_file = client.adapter().settings.file;
         if let Some(trust) = client.adapter().trust
             && !change.path.ends_with(hooks_file)
@@ -319,6 +367,19 @@ impl InitReport {
         }
         if let Some(switch) = change.switched_off(client.adapter().settings) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
+        }
+    }
+
+    /// A change as it is planned.
+    fn tell_change(&mut self, client: Client, change: &Change, args: &InitArgs) {
+        self.changes.push(json!({
+            "client": client.name(), "file": change.path, "changes": !change.is_nothing(), "diff": change.diff(),
+            "written": args.yes && !args.print && !change.is_nothing(),
+        }));
+        if change.is_nothing() {
+            self.line(&format!("{:<11} `{}` stays as it is", client.name(), change.path.display()));
+        } else {
+            self.lines.extend(change.diff().lines().map(str::to_owned));
         }
     }
 
@@ -343,7 +404,9 @@ impl InitReport {
     fn print(&self, exit: Exit) -> Result<Exit, Problem> {
         let mut out = Out::lock();
         if self.form.json {
-            out.line(&json!({ "changes": self.changes, "purge": self.purged, "said": self.lines }).to_string())?;
+            let shown =
+                json!({ "changes": self.changes, "purge": self.purged, "servers": self.servers, "said": self.lines });
+            out.line(&shown.to_string())?;
         } else {
             for line in &self.lines {
                 out.line(line)?;

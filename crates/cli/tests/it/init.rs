@@ -1,5 +1,7 @@
 //! `tripwire init`, `arm` and `disarm`: through the binary, in a throw-away home.
 
+mod servers;
+
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;

@@ -5,4 +5,5 @@ mod claude;
 mod codex;
 mod fixture;
 mod gemini;
+mod servers;
 mod without_hooks;

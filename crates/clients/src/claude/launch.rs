@@ -2,6 +2,7 @@
 
 use super::output;
 use super::route;
+use super::run_servers;
 use super::settings::{FILES, FORM, HOME};
 use crate::install::change::read_settings;
 use crate::install::settings;
@@ -110,6 +111,11 @@ fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedCli
     }
     let path = place.guard_folder.join("claude-settings.json");
     write(&path, &Value::Object(settings).to_string())?;
+    let own = prepared.command.get(arguments..).unwrap_or_default();
+    let manages = own.first().is_some_and(|first| LAUNCH.command_line.manage_words.iter().any(|word| first == word));
+    if !manages {
+        run_servers::guard(place, arguments, prepared)?;
+    }
     prepared.command.splice(arguments..arguments, [OsString::from(FLAG), path.into_os_string()]);
     Ok(())
 }
@@ -241,6 +247,7 @@ mod tests {
             env: &[],
             homes: &Homes::default(),
             gateway: None,
+            servers: None,
         };
         let mut result =
             PreparedClient { command: command.iter().map(OsString::from).collect(), ..PreparedClient::default() };

@@ -40,6 +40,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     relaxed: Relaxed::Ignores("Claude Code ignores settings"),
     entry,
     status_line: Some("statusLine"),
+    servers: None,
     switched_off,
 };
 

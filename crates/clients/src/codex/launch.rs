@@ -7,6 +7,7 @@
 use super::app_server::{self, ListedHook, NO_TERMINALS, SOURCE_GIVEN, toml_text};
 use super::output;
 use super::route;
+use super::run_servers;
 use super::settings::{FORM, HOME};
 use crate::install::change::read_settings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace, WorkerDefault};
@@ -108,6 +109,7 @@ fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedCli
     overrides.push(OsString::from("-c"));
     overrides.push(OsString::from(format!("hooks.state={{{}}}", marks.join(","))));
     prepared.command.splice(arguments..arguments, overrides);
+    run_servers::guard(place, arguments, prepared);
     if let Some(gateway) = place.gateway {
         prepared.routing = route::route(place, gateway, arguments, prepared);
     }

@@ -107,7 +107,7 @@ fn openai(place: &LaunchPlace<'_>, settings: &CodexSettings, variable: &mut Opti
 }
 
 /// The words up to and with the last override of the person's: one that stands behind ours would take ours back.
-fn behind_overrides(own: &[String]) -> usize {
+pub(super) fn behind_overrides(own: &[String]) -> usize {
     let mut end = 0;
     let mut index = 0;
     while let Some(word) = own.get(index).filter(|word| *word != "--") {
@@ -122,16 +122,16 @@ fn behind_overrides(own: &[String]) -> usize {
 }
 
 /// What its configuration says, with the command line's overrides and profile.
-struct CodexSettings {
-    file: DocumentMut,
-    overrides: Vec<(Vec<String>, Item)>,
+pub(super) struct CodexSettings {
+    pub(super) file: DocumentMut,
+    pub(super) overrides: Vec<(Vec<String>, Item)>,
     profile: Option<String>,
     /// Whether a model on this machine is asked.
     is_local: bool,
 }
 
 impl CodexSettings {
-    fn read(place: &LaunchPlace<'_>, own: &[String]) -> Self {
+    pub(super) fn read(place: &LaunchPlace<'_>, own: &[String]) -> Self {
         let file = place.homes.folder(&HOME).and_then(|folder| read_settings(&folder.join("config.toml")));
         let file = file.and_then(|text| text.parse().ok()).unwrap_or_default();
         let mut found = Self { file, overrides: Vec::new(), profile: None, is_local: false };

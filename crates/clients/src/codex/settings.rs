@@ -36,6 +36,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     relaxed: Relaxed::Ignores("Codex ignores hooks"),
     entry,
     status_line: None,
+    servers: None,
     switched_off: |_| None,
 };
 

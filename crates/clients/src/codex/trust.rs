@@ -12,6 +12,8 @@ use crate::install::change::{self, Change, ChangeKind, InstallError, SettingsFil
 use crate::install::file::{self, Scope};
 use crate::install::settings;
 use crate::install::trust::{HookTrust, TrustCheck, TrustPlace, TrustPlan};
+use crate::tool_servers::server_form::ServerForm;
+use crate::tool_servers::texts::restored_or_same;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -219,7 +221,7 @@ fn trust(files: &CodexFiles, text: &str, command: &str, listed: &[ListedHook]) -
     let (kind, backup) = match (is_first, &before) {
         (true, Some(_)) => (ChangeKind::Install, Some(file::free_backup(&path)?)),
         (true, None) => (ChangeKind::Install, None),
-        (false, _) => (ChangeKind::Renew, kept(&path, text, &there).map(|(backup, _)| backup)),
+        (false, _) => (ChangeKind::Renew, kept(&path, text, &there, None).map(|(backup, _)| backup)),
     };
     Ok(Change { path, before, after: Some(after), kind, scope: Scope::User, backup })
 }
@@ -244,19 +246,22 @@ fn distrust_in(files: &CodexFiles, path: PathBuf, scope: &Scope) -> Result<Chang
     let hooks = file::read(&files.hooks, &files.scope)?.unwrap_or_default();
     let keys: Vec<String> = files.keys(&hooks)?.into_iter().map(|(_, key)| key).collect();
     let before = file::read(&path, scope)?;
-    let (mut after, mut backup) = (before.clone(), None);
-    let marks = match &before {
+    // The guard before tool servers goes with the hooks of the same scope, and first: what is left is what the marks came into.
+    let form = (*scope == files.scope).then_some(ServerForm::TomlTables);
+    let open = before.as_deref().map(|text| restored_or_same(text, form));
+    let (mut after, mut backup) = (open.clone(), None);
+    let marks = match &open {
         // Where there is no hook there is no mark, whatever the file is.
         Some(text) if !keys.is_empty() => marks(text, &keys).map_err(wrong(&path))?,
         Some(_) | None => Vec::new(),
     };
-    if let (Some(text), false) = (&before, marks.is_empty()) {
+    if let (Some(text), false) = (&open, marks.is_empty()) {
         if has_others(text, &keys).map_err(wrong(&path))? {
             // Hooks of ours in another place need the switch, and what was kept is theirs to bring back.
             after = Some(without_marks(text, &keys, TerminalSwitch::Stays).map_err(wrong(&path))?);
         } else {
             let made_of_nothing = || with_marks("", &marks).is_ok_and(|made| made == *text);
-            (after, backup) = match kept(&path, text, &marks) {
+            (after, backup) = match kept(&path, text, &marks, form) {
                 Some((backup, was)) => (Some(was), Some(backup)),
                 None if made_of_nothing() => (None, None),
                 None => (Some(without_marks(text, &keys, TerminalSwitch::Goes).map_err(wrong(&path))?), None),
@@ -267,9 +272,10 @@ fn distrust_in(files: &CodexFiles, path: PathBuf, scope: &Scope) -> Result<Chang
 }
 
 /// The configuration as it was, and where it is kept: the one of which these marks make just this text.
-fn kept(path: &Path, text: &str, marks: &[(String, String)]) -> Option<(PathBuf, String)> {
+fn kept(path: &Path, text: &str, marks: &[(String, String)], form: Option<ServerForm>) -> Option<(PathBuf, String)> {
     let is_it = |was: &str| !marks.is_empty() && with_marks(was, marks).as_deref() == Ok(text);
-    file::backups(path).into_iter().find(|(_, was)| was != text && is_it(was))
+    let open = file::backups(path).into_iter().map(|(place, was)| (place, restored_or_same(&was, form)));
+    open.into_iter().find(|(_, was)| was != text && is_it(was))
 }
 
 /// Whether a configuration trusts hooks of ours beside these: such as stand in a file of hooks elsewhere.

@@ -6,9 +6,10 @@
 
 use crate::hooks::answer::Turn;
 use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
-use crate::hooks::event::Event;
+use crate::hooks::event::{Event, ToolCall};
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
+use crate::tool_servers::guarded::server_tool;
 use crate::transcript::ToolOutput;
 use serde::Deserialize;
 use serde_json::json;
@@ -44,8 +45,11 @@ pub(super) static HOOKS: HookDialect = HookDialect {
 /// What an event means.
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
-        "BeforeTool" => Event::Asked(wire.tool()?),
-        "AfterTool" => wire.done(response(wire.tool_response))?,
+        "BeforeTool" => Event::Asked(named(wire, wire.tool()?)),
+        "AfterTool" => {
+            let ended = wire.done(response(wire.tool_response))?;
+            if let Event::Done(tool, outcome) = ended { Event::Done(named(wire, tool), outcome) } else { ended }
+        }
         "BeforeAgent" => Event::Prompt,
         "BeforeModel" => Event::ModelAsked { model: model(wire.llm_request) },
         "AfterAgent" => wire.claimed(),
@@ -53,6 +57,19 @@ fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
         "SessionEnd" => Event::SessionEnded,
         _ => Event::Other,
     })
+}
+
+/// A tool of a server by the name that every door gives it; the client's own has one `_` between the parts.
+fn named(wire: &HookInput<'_>, tool: ToolCall) -> ToolCall {
+    #[derive(Deserialize)]
+    struct ServerTool {
+        server_name: String,
+        tool_name: String,
+    }
+    match serde_json::from_str::<ServerTool>(raw(wire.mcp_context)) {
+        Ok(of) => ToolCall { name: server_tool(&of.server_name, &of.tool_name), ..tool },
+        Err(_) => tool,
+    }
 }
 
 fn model(request: Option<&RawValue>) -> String {

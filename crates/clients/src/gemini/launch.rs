@@ -2,6 +2,7 @@
 
 use super::output;
 use super::route;
+use super::run_servers;
 use super::settings::{FILE, FORM, HOME};
 use crate::install::change::read_settings;
 use crate::install::settings;
@@ -81,6 +82,7 @@ fn prepare(place: &LaunchPlace<'_>, _arguments: usize, prepared: &mut PreparedCl
     if let Some(gateway) = place.gateway {
         prepared.routing = route::route(place, gateway, &settings, &mut prepared.env);
     }
+    run_servers::guard(place, &mut settings, prepared);
     add_hooks(&mut settings, place.hook);
     let path = folder.join(FILE);
     write(&path, &Value::Object(settings).to_string())?;
@@ -201,6 +203,7 @@ mod tests {
             env: &env,
             homes: &homes,
             gateway: None,
+            servers: None,
         };
         let mut prepared =
             PreparedClient { command: vec!["gemini".into()], env: env.to_vec(), ..PreparedClient::default() };

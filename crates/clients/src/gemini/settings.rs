@@ -2,12 +2,16 @@
 
 use crate::homes::{ClientHome, ProtectedPart, VariableNames};
 use crate::install::form::{HookEntry, HookSettings, Relaxed};
+use crate::tool_servers::server_form::ServerForm;
 use jsonc_parser::cst::CstInputValue;
 use jsonc_parser::json;
 use serde_json::Value;
 
 pub(super) const NAME: &str = "gemini";
 pub(super) const FILE: &str = "settings.json";
+
+/// How its settings name tool servers.
+pub(super) const SERVER_FORM: ServerForm = ServerForm::McpServers { also_in: None };
 
 pub(super) static HOME: ClientHome = ClientHome {
     variable: "GEMINI_CLI_HOME",
@@ -27,6 +31,7 @@ pub(super) static FORM: HookSettings = HookSettings {
     relaxed: Relaxed::Reads,
     entry,
     status_line: None,
+    servers: Some(SERVER_FORM),
     switched_off,
 };
 

@@ -33,6 +33,9 @@ pub struct HookInput<'a> {
     pub(crate) stop_hook_active: Option<bool>,
     #[serde(borrow)]
     pub(crate) llm_request: Option<&'a RawValue>,
+    /// The tool server of a call, where the client tells it beside the tool's name.
+    #[serde(borrow)]
+    pub(crate) mcp_context: Option<&'a RawValue>,
     /// What a person said; only a text counts.
     #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,

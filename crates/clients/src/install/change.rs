@@ -5,6 +5,7 @@ use super::form::HookSettings;
 use super::settings::{self, SettingsError};
 use super::status_line::{self, StatusLine};
 use crate::homes::Homes;
+use crate::tool_servers::texts::restored_or_same;
 use similar::TextDiff;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -146,6 +147,12 @@ impl Change {
         Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone(), backup })
     }
 
+    /// A change of a whole text, of which nothing has to be kept: what it does can be read back from the text itself.
+    pub(crate) fn of_texts(path: PathBuf, scope: &Scope, before: String, after: String) -> Self {
+        let (before, after) = (Some(before), Some(after));
+        Self { path, before, after, kind: ChangeKind::Renew, scope: scope.clone(), backup: None }
+    }
+
     /// The same with our status line, unless the person has one; without being asked only one of ours is kept up to date.
     ///
     /// # Errors
@@ -174,9 +181,11 @@ impl Change {
     pub fn remove(client: &HookSettings, file: &SettingsFile) -> Result<Self, InstallError> {
         let SettingsFile { path, scope } = file;
         let before = file::read(path, scope)?;
-        let (mut after, mut backup) = (before.clone(), None);
-        let line = before.as_deref().map_or(StatusLine::Absent, |text| status_line::look(text, client));
-        if let Some(text) = &before
+        // The guard before tool servers in the same file goes first: what is left is what the hooks were put into.
+        let open = before.as_deref().map(|text| restored_or_same(text, client.servers));
+        let (mut after, mut backup) = (open.clone(), None);
+        let line = open.as_deref().map_or(StatusLine::Absent, |text| status_line::look(text, client));
+        if let Some(text) = &open
             && (!settings::commands(text, client).map_err(at(path))?.is_empty() || matches!(line, StatusLine::Ours(_)))
         {
             (after, backup) = match kept(path, text, client) {
@@ -265,7 +274,10 @@ impl Change {
 fn kept(path: &Path, text: &str, client: &HookSettings) -> Option<(PathBuf, String)> {
     // An older program may have kept a file that had our hooks already.
     let is_it = |was: &str| is_clean(was, client) && makes(was, text, client);
-    file::backups(path).into_iter().find(|(_, was)| is_it(was))
+    let kept = file::backups(path).into_iter();
+    // What was kept may have our guard before its tool servers.
+    let open = kept.map(|(place, was)| (place, restored_or_same(&was, client.servers)));
+    open.into_iter().find(|(_, was)| is_it(was))
 }
 
 /// Whether our hooks, and our status line where a text has it, make just this text of another.

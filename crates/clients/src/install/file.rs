@@ -13,7 +13,7 @@ use tripwire_fs::bounded::{self, BoundedError};
 use tripwire_fs::file::{self, FileMode};
 
 /// The largest settings file that is read.
-const BYTES_MAX: u64 = 4 << 20;
+const BYTES_MAX: u64 = 32 << 20;
 /// The mode of a file that is new; settings may hold secrets.
 const MODE: u32 = 0o600;
 /// Names under which a file as it was may be kept: whatever else has such a name is not ours and stays.
@@ -131,7 +131,7 @@ fn text_of(path: &Path, open: fn(&Path) -> io::Result<File>) -> Result<Option<St
     };
     let bytes = bounded::read_whole(opened, BYTES_MAX).map_err(|error| match error {
         BoundedError::Io(error) => refused("read", path)(error),
-        BoundedError::TooBig { .. } => wrong("larger than 4 MiB"),
+        BoundedError::TooBig { .. } => wrong("larger than 32 MiB"),
     })?;
     String::from_utf8(bytes).map(Some).map_err(|_| wrong("not text in UTF-8"))
 }

@@ -1,6 +1,7 @@
 //! What is special about the file that holds a client's hooks.
 
 use crate::homes::ClientHome;
+use crate::tool_servers::server_form::ServerForm;
 use jsonc_parser::cst::CstInputValue;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ pub struct HookSettings {
     pub entry: fn(&HookEntry<'_>) -> CstInputValue,
     /// The member of the settings that holds a command for the status line, where the client has one.
     pub status_line: Option<&'static str>,
+    /// How the same file names tool servers, where it does.
+    pub servers: Option<ServerForm>,
     /// The setting by which all hooks are switched off, or ours by name, if the settings hold it.
     pub switched_off: fn(&Value) -> Option<&'static str>,
 }

@@ -58,7 +58,7 @@ impl Explain for SettingsError {
 /// # Errors
 /// When the text is not what the client reads: then nothing is to be written.
 pub(crate) fn with_hooks(text: &str, client: &HookSettings, command: &str) -> Result<String, SettingsError> {
-    is_read(text, client)?;
+    is_read(text, client.relaxed)?;
     edited(text, client, command)
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn with_hooks(text: &str, client: &HookSettings, command: &str) -> Re
 ///
 /// # Errors
 /// When it is not what the client reads.
-pub(crate) fn is_read(text: &str, client: &HookSettings) -> Result<(), SettingsError> {
-    let ignores = match client.relaxed {
+pub(crate) fn is_read(text: &str, relaxed: Relaxed) -> Result<(), SettingsError> {
+    let ignores = match relaxed {
         Relaxed::Ignores(ignores) => ignores,
         Relaxed::Reads => return Ok(()),
     };
@@ -287,7 +287,7 @@ fn read_back(written: &CstInputValue) -> Value {
 }
 
 /// The mark that some editors put before a text, and the text.
-pub(super) fn split_mark(text: &str) -> (&str, &str) {
+pub(crate) fn split_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),

@@ -2,6 +2,8 @@
 
 use super::model_route::{GatewayPlace, Routing};
 use crate::homes::Homes;
+use crate::tool_servers::guarded::server_tool;
+use crate::tool_servers::run_guard::RunGuard;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
@@ -106,6 +108,8 @@ pub struct LaunchPlace<'a> {
     pub homes: &'a Homes,
     /// The gateway of the run, if it has one.
     pub gateway: Option<GatewayPlace<'a>>,
+    /// The guard before its tool servers, where the client is to be started.
+    pub servers: Option<RunGuard<'a>>,
 }
 
 impl LaunchPlace<'_> {
@@ -130,7 +134,28 @@ impl<'a> LaunchPlace<'a> {
     ) -> Self {
         let nowhere = Path::new("/nowhere");
         let (run_folder, guard_folder, cwd, root) = (nowhere, nowhere, nowhere, nowhere);
-        Self { run_folder, guard_folder, hook: "", cwd, root, env, homes, gateway }
+        Self { run_folder, guard_folder, hook: "", cwd, root, env, homes, gateway, servers: None }
+    }
+}
+
+/// How a client without hooks names the tools of one server to its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTools {
+    /// What stands before the tool's own name.
+    pub prefix: String,
+    /// The server's name in the client's settings.
+    pub server: String,
+}
+
+impl ServerTools {
+    /// The name of a tool at every door of ours; the longest prefix that fits counts, and a name that none fits is the tool's own.
+    #[must_use]
+    pub fn named(all: &[Self], tool: &str) -> String {
+        let fits = all.iter().filter(|one| tool.strip_prefix(&one.prefix).is_some_and(|rest| !rest.is_empty()));
+        match fits.max_by_key(|one| one.prefix.len()) {
+            Some(one) => server_tool(&one.server, tool.strip_prefix(&one.prefix).unwrap_or(tool)),
+            None => tool.to_owned(),
+        }
     }
 }
 
@@ -145,6 +170,10 @@ pub struct PreparedClient {
     pub read_only: Vec<PathBuf>,
     /// The way of its model calls.
     pub routing: Routing,
+    /// What a person is told at the start.
+    pub notes: Vec<String>,
+    /// How its model calls the tools of its servers, where hooks do not tell.
+    pub server_tools: Vec<ServerTools>,
 }
 
 impl PreparedClient {
@@ -207,6 +236,18 @@ pub(crate) fn file_error(action: &'static str, path: &Path) -> impl Fn(io::Error
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mcp_6_tools_of_servers_have_one_name_at_every_door() {
+        let all =
+            ["db", "db_two"].map(|name| ServerTools { prefix: format!("{name}_"), server: name.replace('_', ".") });
+        let named = |tool: &str| ServerTools::named(&all, tool);
+        assert_eq!(
+            (named("db_read"), named("db_two_read")),
+            ("mcp__db__read".to_owned(), "mcp__db.two__read".to_owned())
+        );
+        assert_eq!((named("bash").as_str(), named("db_").as_str()), ("bash", "db_"));
+    }
 
     #[test]
     fn a_proxy_of_the_person_is_not_asked_for_our_address() {

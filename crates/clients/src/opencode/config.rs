@@ -13,7 +13,7 @@ pub(super) const TITLE: &str = "opencode";
 pub(super) const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// The names of its file.
-const FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
+pub(super) const FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 
 /// What it reads, the strongest last.
 pub(super) struct OpencodeConfig {
@@ -57,5 +57,27 @@ impl OpencodeConfig {
             let found = rest.iter().try_fold(layer.get(*first)?, |value, name| value.get(*name))?;
             found.as_str().map(str::to_owned)
         })
+    }
+
+    /// The servers that all layers name together: the members that lead to each below `mcp`, and what it says.
+    pub(super) fn servers(&self) -> Vec<(Vec<String>, Map<String, Value>)> {
+        const NESTED: &str = "servers";
+        let mut found: Vec<(Vec<String>, Map<String, Value>)> = Vec::new();
+        let mut note =
+            |path: Vec<String>, entry: &Map<String, Value>| match found.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, known)) => known.extend(entry.clone()),
+                None => found.push((path, entry.clone())),
+            };
+        let lists = self.layers.iter().filter_map(|layer| layer.get("mcp")?.as_object());
+        for (name, entry) in lists.flatten().filter_map(|(name, entry)| Some((name, entry.as_object()?))) {
+            let is_server = ["type", "command", "url", "enabled"].iter().any(|known| entry.contains_key(*known));
+            if name == NESTED && !is_server {
+                let inner = entry.iter().filter_map(|(name, entry)| Some((name, entry.as_object()?)));
+                inner.for_each(|(name, entry)| note(vec![NESTED.to_owned(), name.clone()], entry));
+            } else {
+                note(vec![name.clone()], entry);
+            }
+        }
+        found
     }
 }

@@ -1,6 +1,7 @@
 //! Sends opencode's model calls through the gateway: the provider of the chosen model is told another address.
 
 use super::config::{CONTENT, OpencodeConfig, TITLE};
+use super::run_servers;
 use crate::hookless;
 use crate::launch::model_route::{ModelRoute, Routing};
 use crate::launch::prepare::{LaunchError, LaunchPlace, PreparedClient};
@@ -77,6 +78,7 @@ pub(super) fn prepare(
         }
         set_options(&mut content, &id, options);
     }
+    run_servers::guard(place, &config, &mut content, prepared);
     prepared.set(CONTENT, Value::Object(content).to_string().into());
     prepared.routing = Routing::Through(routes);
     Ok(())
@@ -171,6 +173,8 @@ mod tests {
     use super::*;
     use crate::homes::Homes;
     use crate::launch::model_route::GatewayPlace;
+    use crate::tool_servers::run_guard::RunGuard;
+    use std::path::Path;
 
     const GATEWAY: GatewayPlace<'static> = GatewayPlace { url: "http://127.0.0.1:1/seg", token: "tok" };
 
@@ -193,6 +197,7 @@ mod tests {
             env: &env,
             homes: &homes,
             gateway: Some(GATEWAY),
+            servers: None,
         };
         let command = line.split(' ').map(OsString::from).collect();
         let mut told = PreparedClient { command, env: env.clone(), ..PreparedClient::default() };
@@ -234,5 +239,32 @@ mod tests {
         ] {
             assert!(matches!(prepared(line, &[], config), Err(LaunchError::Unguarded { .. })), "{line} {config}");
         }
+    }
+
+    #[test]
+    fn mcp_6_the_guard_stands_before_every_local_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"model":"mine/m","mcp":{"files":{"type":"local","command":["npx","x"],"environment":{"A":"b"}},
+            "web":{"type":"remote","url":"u"},"far":{"enabled":true},"servers":{"new":{"type":"local","command":["n"]}}}}"#;
+        std::fs::write(folder.path().join("opencode.json"), text).unwrap();
+        let env = [(CONTENT.into(), r#"{"mcp":{"files":{"enabled":true,"environment":{"C":"d"}}}}"#.into())];
+        let homes = Homes::default();
+        let servers = RunGuard { program: Path::new("/g/tripwire"), variable: "SOCKET", socket: Path::new("/g/s") };
+        let place = LaunchPlace {
+            cwd: folder.path(),
+            root: folder.path(),
+            servers: Some(servers),
+            ..LaunchPlace::nowhere(&env, &homes, Some(GATEWAY))
+        };
+        let config = OpencodeConfig::read(&place).unwrap();
+        let (mut content, mut prepared) = (config.content.clone(), PreparedClient::default());
+        run_servers::guard(&place, &config, &mut content, &mut prepared);
+        let command = ["/g/tripwire", "mcp", "--name", "files", "--", "npx", "x"];
+        let files =
+            json!({"type": "local", "enabled": true, "command": command, "environment": {"C": "d", "SOCKET": "/g/s"}});
+        assert_eq!(content["mcp"]["files"], files, "{content:?}");
+        assert_eq!(content["mcp"]["servers"]["new"]["command"][5], "n");
+        assert!(content["mcp"].get("web").is_none() && content["mcp"].get("far").is_none());
+        assert!(prepared.notes[0].contains("`web`") && !prepared.notes[0].contains("far"), "{:?}", prepared.notes);
     }
 }

@@ -57,3 +57,41 @@ ask '{destroys}'
     let asked = text.lines().filter(|line| line.contains("\"request\"") && line.contains("mcp__demo__echo")).count();
     assert_eq!(asked, 2, "one by its hook, one by the guard of the server: {text}");
 }
+
+/// The client starts the servers that its settings for this run name, as the real one does.
+const START: &str = r#"
+config=$(for word in "$@"; do case "$word" in --mcp-config=*) printf '%s' "${word#--mcp-config=}" ;; esac; done)
+command=$(sed -n 's/.*"command":"\([^"]*\)".*/\1/p' "$config")
+socket=$(sed -n 's/.*"TRIPWIRE_SOCKET":"\([^"]*\)".*/\1/p' "$config")
+cp "$config" "$HOME/config"
+serve() { (printf '%s\n' "$1"; sleep 1) | env -i HOME="$HOME" PATH="$PATH" TRIPWIRE_SOCKET="$socket" \
+  "$command" mcp --name demo -- "$SERVER" >> "$HOME/answers" 2>> "$HOME/notes"; }
+"#;
+
+#[test]
+fn mcp_6_under_run_the_guard_of_a_wrapped_server_counts_once_with_the_hook() {
+    let fixture = RunFixture::new("");
+    let server = fixture.client().with_file_name("server");
+    write_program(&server, SERVER).unwrap();
+    let head = START.replace("$SERVER", &server.display().to_string());
+    let hook = |n: u32| format!(r#""tool_name":"mcp__demo__echo","tool_input":{{"n":{n}}},"tool_use_id":"m{n}""#);
+    let one = |n: u32| {
+        let (input, asked) = (hook(n), call(u64::from(n), "echo", &json!({"n": n})));
+        format!(
+            "input='{input}'\nevent PreToolUse \"$input\"\nserve '{asked}'\nevent PostToolUse \"$input,\\\"tool_response\\\":\\\"fine\\\",\\\"duration_ms\\\":1\"\n"
+        )
+    };
+    let script: String = (1..=3).map(one).collect();
+    fixture.add_client("claude", &format!("{head}\nbegin\n{script}\nfinish"));
+    fs::write(fixture.place().join(".mcp.json"), json!({"mcpServers": {"demo": {"command": server}}}).to_string())
+        .unwrap();
+    fs::create_dir_all(fixture.geometry("")).unwrap();
+    fs::write(fixture.geometry("MANIFEST.yaml"), "tools:\n  \"demo/echo\": { max_calls: 2 }\n").unwrap();
+    let end = finish(fixture.command(&[]).spawn().unwrap());
+    let (answers, log) = (fixture.home_text("answers"), fixture.home_text("log"));
+    let config = fixture.home_text("config");
+    assert!(config.contains("\"--name\",\"demo\",\"--\""), "{config} {}", end.stderr);
+    // The hook of the third call was refused; a client that calls all the same is refused by the guard.
+    assert_eq!(log.lines().count(), 2, "{answers} {} {}", fixture.home_text("notes"), end.stderr);
+    assert!(answers.matches("\"fine\"").count() == 2 && answers.contains("TOOL-3"), "{answers}");
+}

@@ -54,6 +54,7 @@ impl RunFixture {
         let place = tempfile::tempdir().expect("a workspace");
         for (path, text) in files {
             let path = place.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("its folder");
             if text.starts_with("#!") {
                 write_program(&path, text).expect("a program");
             } else {

@@ -165,8 +165,14 @@ fn responses(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     let input = usage.fresh + usage.read + usage.write;
     let call = |(place, (name, arguments)): (usize, (String, Value))| {
         let id = call_id(number, place);
-        json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
-            "arguments": arguments.to_string(), "status": "completed"})
+        let mut item = json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"),
+            "name": name, "arguments": arguments.to_string(), "status": "completed"});
+        // Codex offers the tools of a server in a namespace of its own.
+        if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|name| name.split_once("__")) {
+            item["namespace"] = json!(format!("mcp__{server}"));
+            item["name"] = json!(tool);
+        }
+        item
     };
     let mut items: Vec<Value> = Wire::Responses.calls(turn).into_iter().enumerate().map(call).collect();
     if items.is_empty() {
