@@ -1,6 +1,7 @@
 //! A fleet on NATS JetStream: the client, the log, the start checks, and a development cluster.
 
 pub mod cluster;
+mod cluster_error;
 mod connection;
 mod credentials;
 mod nats_log;

@@ -282,14 +282,17 @@ impl Model for EscrowModel {
 fn fleet_3_no_order_of_crashes_losses_and_doubles_exceeds_the_limit() {
     let checker = EscrowModel { holders: 2, limit: 3 }.checker().threads(2).spawn_bfs().join();
     checker.assert_properties();
-    assert!(checker.unique_state_count() > 10_000, "{} states are too few to mean anything", checker.unique_state_count());
+    assert!(
+        checker.unique_state_count() > 10_000,
+        "{} states are too few to mean anything",
+        checker.unique_state_count()
+    );
 }
 
 /// Three holders, to a depth that a test can afford.
 #[test]
 fn fleet_3_three_holders_stay_within_the_limit() {
-    let checker =
-        EscrowModel { holders: 3, limit: 3 }.checker().threads(2).target_max_depth(9).spawn_bfs().join();
+    let checker = EscrowModel { holders: 3, limit: 3 }.checker().threads(2).target_max_depth(9).spawn_bfs().join();
     checker.assert_no_discovery("the limit is never exceeded");
     checker.assert_no_discovery("blocks and settlements fit the limit");
 }

@@ -65,12 +65,17 @@ fn fleet_1_and_fleet_4_one_record_of_two_machines_and_one_stop_with_receipts() {
     let records = |status: &Value, name: &str| machine(status, name).map(|it| it["sessions"][0]["records"].as_u64());
     let lines = |place: &Place| fs::read_to_string(place.journal("00000001.jsonl")).unwrap().lines().count();
     until(&a, |status| {
-        ["a", "b"].iter().zip([&a, &b]).all(|(name, place)| {
-            records(status, name).flatten() == Some(u64::try_from(lines(place)).unwrap())
-        })
+        ["a", "b"]
+            .iter()
+            .zip([&a, &b])
+            .all(|(name, place)| records(status, name).flatten() == Some(u64::try_from(lines(place)).unwrap()))
     });
     let audited = a.run(&["fleet", "audit", "--json"]).ended(0).json();
-    assert_eq!((audited["holds"].as_bool(), audited["records"].as_array().unwrap().len()), (Some(true), 2), "{audited}");
+    assert_eq!(
+        (audited["holds"].as_bool(), audited["records"].as_array().unwrap().len()),
+        (Some(true), 2),
+        "{audited}"
+    );
     a.run(&["fleet", "stop", "--dry-run"]).ended(0).says("  b");
     assert!(!a.geometry("STOP").exists());
     let said = a.run(&["fleet", "stop", "--label", "team=search", "--reason", "enough", "--json"]).ended(0).json();
@@ -169,7 +174,10 @@ mod servers {
         let (url, creds) = (up["url"].as_str().unwrap(), up["creds"].as_str().unwrap());
         place.run(&["fleet", "up"]).ended(11).complains("runs in");
         place.run(&["fleet", "join", url]).ended(2).complains("needs credentials");
-        place.run(&["fleet", "join", url, "--creds", creds, "--replicas", "5"]).ended(11).complains("weaker than asked");
+        place
+            .run(&["fleet", "join", url, "--creds", creds, "--replicas", "5"])
+            .ended(11)
+            .complains("weaker than asked");
         place.run(&["fleet", "join", url, "--creds", creds, "--machine", "m"]).ended(0);
         place.step(&calls(3)).ended(0);
         let serving = Serving::start(&place);

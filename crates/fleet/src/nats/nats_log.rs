@@ -59,7 +59,7 @@ impl NatsLog {
     ) -> Result<T, LogError> {
         let message = self.connection.ask_json(to, body).map_err(LogError::Unreachable)?;
         let unreadable = |error: serde_json::Error| LogError::Unreachable(format!("an answer cannot be read: {error}"));
-        let answer: Answer = serde_json::from_slice(&message.payload).map_err(unreadable)?;
+        let answer: ApiAnswer = serde_json::from_slice(&message.payload).map_err(unreadable)?;
         match answer.error {
             None => serde_json::from_slice(&message.payload).map_err(unreadable),
             Some(error) if error.code == UNAVAILABLE => Err(LogError::Unreachable(error.description)),
@@ -211,7 +211,7 @@ fn direct(subject: &Subject, message: &Message) -> Result<Entry, LogError> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ApiAnswer {
     error: Option<ApiError>,
 }
 

@@ -1,4 +1,9 @@
 //! A fleet on a real cluster of three servers on the loopback interface, and what is refused.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a broken premise ends the test, and its figures are shown"
+)]
 
 use crate::conformance;
 use crate::journals::name;

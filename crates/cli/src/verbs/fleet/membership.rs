@@ -1,8 +1,9 @@
 //! Which fleet this machine belongs to, and under which name.
 
-use super::{Form, JoinArgs, print};
+use super::args::{JoinArgs, print};
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::print::Form;
 use crate::workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

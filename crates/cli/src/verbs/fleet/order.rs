@@ -1,6 +1,6 @@
 //! `tripwire fleet stop`, `pause`, `resume`: one signed order, and a receipt from each machine.
 
-use super::OrderFlags;
+use super::args::OrderFlags;
 use super::membership::{FleetError, Membership};
 use crate::error::Problem;
 use crate::exit::Exit;

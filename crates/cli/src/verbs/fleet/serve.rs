@@ -1,6 +1,6 @@
 //! `tripwire fleet serve`: this machine's part in the fleet.
 
-use super::ServeArgs;
+use super::args::FleetServeArgs;
 use super::membership::{FleetError, Membership, folder};
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ use tripwire_workspace::clock;
 use tripwire_workspace::control::order::Order;
 
 /// Runs the verb.
-pub(super) fn run(args: &ServeArgs) -> Result<Exit, Problem> {
+pub(super) fn run(args: &FleetServeArgs) -> Result<Exit, Problem> {
     let membership = Membership::load()?;
     let log = membership.log()?;
     let host = ThisMachine {

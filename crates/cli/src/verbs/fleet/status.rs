@@ -1,11 +1,10 @@
 //! `tripwire fleet status` and `audit`.
 
-use super::Form;
 use super::membership::Membership;
 use super::serve::{place_of, sessions, workspaces};
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{Out, money};
+use crate::print::{Form, Out, money};
 use crate::workspace;
 use serde_json::json;
 use tripwire_fleet::audit::{self, Audited, LocalJournal};

@@ -1,6 +1,6 @@
 //! `tripwire fleet up`, `down`, `invite`, `revoke`: a development cluster on this machine.
 
-use super::{ClusterArgs, MachineArgs, UpArgs, print};
+use super::args::{ClusterArgs, MachineArgs, UpArgs, print};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print as talk;
