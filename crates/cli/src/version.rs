@@ -5,13 +5,14 @@ use crate::exit::Exit;
 use crate::print::Out;
 
 /// What a build knows of itself. `cargo xtask dist` sets the variables; a plain build has them not.
-const FACTS: [(&str, &str); 6] = [
+const FACTS: [(&str, &str); 7] = [
     ("commit", or_unknown(option_env!("TRIPWIRE_BUILD_COMMIT"))),
     ("target", or_unknown(option_env!("TRIPWIRE_BUILD_TARGET"))),
     ("rustc", or_unknown(option_env!("TRIPWIRE_BUILD_RUSTC"))),
     ("source date", or_unknown(option_env!("TRIPWIRE_BUILD_EPOCH"))),
     ("linking", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" }),
     ("telemetry", if cfg!(feature = "telemetry") { "built in" } else { "not built in" }),
+    ("fleet on NATS", if cfg!(feature = "fleet") { "built in" } else { "not built in" }),
 ];
 
 /// How much is told.

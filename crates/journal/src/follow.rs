@@ -53,20 +53,61 @@ impl<S: Storage + Clone> Follower<S> {
     /// # Errors
     /// A line that is finished does not hold, or the file cannot be read. The place stays before it.
     pub fn next(&mut self, limit: usize) -> Result<Vec<Record>, JournalError> {
-        let mut records = Vec::new();
-        while records.len() < limit {
+        self.read_on(limit, |follower, text| follower.record(text))
+    }
+
+    /// At most `limit` further lines as they stand in the file, without their line feeds; none if there are none yet. Each is a
+    /// whole record and is durable when this returns, so that a copy of it is never ahead of the disk.
+    ///
+    /// # Errors
+    /// See [`Self::next`]; also when the disk does not confirm them. The place stays before them.
+    pub fn next_lines(&mut self, limit: usize) -> Result<Vec<String>, JournalError> {
+        let before = (self.segment, self.end);
+        let taken = self.read_on(limit, |_follower, text| {
+            line::parse(text).map_err(|fault| Damage::new(0, DamageCause::Line(fault)))?;
+            // What parsed is text.
+            Ok(String::from_utf8_lossy(text).into_owned())
+        });
+        let durable = taken.and_then(|lines| self.sync(before.0).map(|()| lines));
+        if durable.is_err() {
+            (self.segment, self.end) = before;
+        }
+        durable
+    }
+
+    /// Makes the segments from this one up to the place durable.
+    fn sync(&self, first: u64) -> Result<(), JournalError> {
+        for number in first..=self.segment {
+            let path = self.paths.segment(number);
+            let synced = match self.storage.open(&path, OpenMode::Read) {
+                Ok(file) => self.storage.sync(&file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => Err(error),
+            };
+            synced.map_err(|error| JournalError::io("sync", &path, error))?;
+        }
+        Ok(())
+    }
+
+    fn read_on<T>(
+        &mut self,
+        limit: usize,
+        mut take: impl FnMut(&Self, &[u8]) -> Result<T, JournalError>,
+    ) -> Result<Vec<T>, JournalError> {
+        let mut taken = Vec::new();
+        while taken.len() < limit {
             let Some(bytes) = self.bytes(PIECE_BYTES)? else { break };
             let before = self.end;
             for raw in bytes.split_inclusive(|byte| *byte == b'\n') {
-                let Some(text) = raw.strip_suffix(b"\n").filter(|_| records.len() < limit) else { break };
-                records.push(self.record(text)?);
+                let Some(text) = raw.strip_suffix(b"\n").filter(|_| taken.len() < limit) else { break };
+                taken.push(take(self, text)?);
                 self.end += offset(raw.len());
             }
             if self.end == before && !self.moved_on() {
                 break;
             }
         }
-        Ok(records)
+        Ok(taken)
     }
 
     /// Leaves out everything that is there now, and says how many records that were.
@@ -187,6 +228,27 @@ mod tests {
         assert_eq!(follower.skip().unwrap(), 7);
         add(&mut journal, 1);
         assert_eq!(follower.next(10).unwrap().first().map(|record| record.index), Some(18));
+    }
+
+    #[test]
+    fn lines_are_those_of_the_file_and_survive_a_power_cut() {
+        let disk = SimulatedDisk::new(6);
+        let options = Options { segment_bytes: 600, ..Options::default() };
+        let mut journal = Journal::open(disk.clone(), paths(), options).unwrap();
+        add(&mut journal, 9);
+        let mut follower = Follower::from_start(disk.clone(), paths());
+        let mut lines = follower.next_lines(4).unwrap();
+        lines.extend(follower.next_lines(100).unwrap());
+        assert!(follower.next_lines(5).unwrap().is_empty());
+        // Nothing was synced by the writer: what was handed out is there after the cut all the same.
+        disk.reboot();
+        let mut again = Follower::from_start(disk, paths());
+        assert_eq!(again.next_lines(100).unwrap(), lines);
+        assert_eq!(lines.len(), 9);
+        let parsed = line::parse(lines[8].as_bytes()).unwrap();
+        assert_eq!((parsed.before().index, parsed.tail().index), (8, 9));
+        let previous = line::parse(lines[7].as_bytes()).unwrap();
+        assert_eq!(parsed.before().hash, previous.tail().hash);
     }
 
     #[test]

@@ -65,6 +65,18 @@ pub struct Line<'text> {
 }
 
 impl Line<'_> {
+    /// The place behind this record.
+    #[must_use]
+    pub const fn tail(&self) -> Tail {
+        Tail { hash: self.hash, index: self.index + 1 }
+    }
+
+    /// The place before this record, by its own word.
+    #[must_use]
+    pub const fn before(&self) -> Tail {
+        Tail { hash: self.previous, index: self.index }
+    }
+
     /// Reads the part outside the hash.
     pub(crate) fn times(&self) -> Result<Times, LineFault> {
         let text = format!("{}}}", self.times);
@@ -118,7 +130,10 @@ pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Time
 }
 
 /// Takes a line apart and checks everything that it can prove by itself.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
+///
+/// # Errors
+/// The bytes are no whole record.
+pub fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
     let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
     let parts = take_apart(text).ok_or(LineFault::Shape)?;
     let previous = parts.previous.parse().map_err(|_error| LineFault::Shape)?;

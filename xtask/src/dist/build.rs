@@ -82,7 +82,16 @@ fn version(manifest: &str) -> String {
 /// Builds the binary and says where it is. The explicit target keeps the flags away from macros, which cannot be static.
 pub(super) fn binary(root: &Path, facts: &BuildFacts) -> Result<PathBuf, DistError> {
     let mut command = facts.cargo(root);
-    command.args(["build", "--locked", "--profile", "dist", "--package", "tripwire-cli", "--features", "telemetry"]);
+    command.args([
+        "build",
+        "--locked",
+        "--profile",
+        "dist",
+        "--package",
+        "tripwire-cli",
+        "--features",
+        "telemetry,fleet",
+    ]);
     command.args(["--target", &facts.target]);
     run(&mut command, "see what the compiler says")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

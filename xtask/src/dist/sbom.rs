@@ -10,7 +10,7 @@ use std::path::Path;
 pub(super) fn cyclonedx(root: &Path, facts: &BuildFacts) -> Result<String, DistError> {
     let mut command = std::process::Command::new("cargo");
     command.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
-    command.args(["--filter-platform", &facts.target, "--features", "tripwire-cli/telemetry"]);
+    command.args(["--filter-platform", &facts.target, "--features", "tripwire-cli/telemetry,tripwire-cli/fleet"]);
     let text = said(&mut command, "run it inside the repository")?;
     let metadata: Value = serde_json::from_str(&text).map_err(|error| DistError::Tool {
         command: "cargo metadata".to_owned(),

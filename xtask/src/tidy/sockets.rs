@@ -1,4 +1,4 @@
-//! Only a few crates open sockets, and only two of them wait for one asynchronously.
+//! Only a few crates open sockets, and only three of them wait for one asynchronously.
 //!
 //! A manifest does not show it, because the standard library has sockets too; so the sources are read. Naming a type is
 //! free (an open socket may be passed on), opening one is not.
@@ -11,7 +11,7 @@ use super::rust::{SourceFile, is_test_only};
 use super::workspace::Workspace;
 
 /// Who may open a socket, and what for.
-const MAY_OPEN: [(&str, &str); 7] = [
+const MAY_OPEN: [(&str, &str); 8] = [
     ("crates/sandbox", "the bridge to the allow-list proxy, and its own pair with the inner stage"),
     ("crates/egress", "the allow-list proxy"),
     ("crates/gateway", "the proxy for model APIs"),
@@ -19,10 +19,11 @@ const MAY_OPEN: [(&str, &str); 7] = [
     ("crates/supervisor", "the socket through which hooks reach the supervisor"),
     ("crates/clients", "the scripted model with which a client is checked"),
     ("crates/agent", "the engines"),
+    ("crates/fleet", "the connection to a cluster, and free ports for a development one"),
 ];
 
 /// Who may have asynchronous functions.
-const MAY_WAIT: [&str; 2] = ["crates/gateway", "crates/console"];
+const MAY_WAIT: [&str; 3] = ["crates/gateway", "crates/console", "crates/fleet"];
 
 const SOCKET_TYPES: [&str; 6] = ["TcpListener", "TcpStream", "UdpSocket", "UnixDatagram", "UnixListener", "UnixStream"];
 

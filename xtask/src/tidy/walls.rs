@@ -38,7 +38,7 @@ enum Foreign {
 }
 
 /// From the bottom to the top; a crate uses only what is above it in this list.
-const WALLS: [Wall; 26] = [
+const WALLS: [Wall; 27] = [
     wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
     wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
     wall("crates/secrets", &["core"], Foreign::Pure(&["base64", "hmac", "serde_json", "sha2", "thiserror"])),
@@ -110,6 +110,7 @@ const WALLS: [Wall; 26] = [
         &["authority", "core", "fs", "judge", "observe", "secrets", "session", "shell", "undo", "workspace"],
         Foreign::Network,
     ),
+    wall("crates/fleet", &["core", "fs", "journal", "workspace"], Foreign::Asynchronous),
     wall("crates/telemetry", &["core", "journal", "secrets", "workspace"], Foreign::Network),
     Wall { folder: "crates/cli", ours: Ours::Product, foreign: Foreign::NoNetwork },
     wall("crates/bench", &[], Foreign::NoNetwork),
@@ -143,7 +144,7 @@ const NETWORK_CRATES: [&str; 16] = [
 /// Features that turn an innocent crate into one of the above.
 const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
 
-/// Asynchronous runtimes: only the gateway and the console have one, so that a hook stays a short program.
+/// Asynchronous runtimes: only the gateway, the console and the fleet have one, so that a hook stays a short program.
 const ASYNC_CRATES: [&str; 5] = ["async-std", "embassy-executor", "futures-executor", "smol", "tokio"];
 
 /// Crates that draw on a terminal: only the console's view does, so that no other verb pays for them.

@@ -12,6 +12,7 @@ mod agent;
 mod approvals;
 mod authority;
 mod doctor;
+mod fleet;
 mod gateway;
 mod hooks;
 mod init;

@@ -39,6 +39,9 @@ const LOOKS: &[&str] = &[
     "-V",
 ];
 
+/// The parts of `tripwire fleet` that only look, or only hold: everything else is for people.
+const FLEET_LOOKS: &[&str] = &["status", "audit", "stop", "pause", "--help", "-h"];
+
 /// Whether a command takes folders away.
 pub(super) fn moves(program: &str) -> bool {
     MOVERS.contains(&program)
@@ -76,6 +79,7 @@ pub(super) fn commands(words: &[String]) -> bool {
     match words {
         [verb, ..] if COMMANDS.contains(&verb.as_str()) => true,
         [verb, rest @ ..] if verb == "approvals" => rest.iter().any(|word| word == "approve" || word == "deny"),
+        [verb, what, ..] if verb == "fleet" => !FLEET_LOOKS.contains(&what.as_str()),
         [verb, what, ..] => (verb == "review" && what == "decide") || (verb == "mcp" && what == "trust"),
         [_] | [] => false,
     }

@@ -53,6 +53,12 @@ const VERBS: &[Verb] = &[
         (&["gateway", "--listen", "127.0.0.1:0", "--config", "broken.yaml"], &[2]),
     ),
     Verb(
+        "fleet",
+        (&["fleet", "join", "file:shared"], &[0]),
+        (&["fleet", "status"], &[2]),
+        (&["fleet", "join", "nonsense"], &[2]),
+    ),
+    Verb(
         "cost",
         (&["cost", "--prices"], &[0]),
         (&["cost", "--explain", "9"], &[2]),

@@ -1,0 +1,74 @@
+//! `tripwire fleet`: many machines with one stop and one record.
+
+mod args;
+mod membership;
+mod order;
+mod serve;
+mod status;
+#[cfg(feature = "fleet")]
+mod up;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::person;
+use crate::workspace::Where;
+pub(crate) use args::FleetArgs;
+use args::FleetVerb;
+
+/// Runs the verb.
+pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
+    use tripwire_fleet::order::FleetAct;
+    let here = Where::of(None);
+    match &args.act {
+        FleetVerb::Up(_)
+        | FleetVerb::Down(_)
+        | FleetVerb::Invite(_)
+        | FleetVerb::Revoke(_)
+        | FleetVerb::Join(_)
+        | FleetVerb::Leave(_)
+        | FleetVerb::Resume(_) => person::only("fleet", &here)?,
+        FleetVerb::Serve(_) | FleetVerb::Status(_) | FleetVerb::Audit(_) | FleetVerb::Stop(_) | FleetVerb::Pause(_) => {
+        }
+    }
+    match &args.act {
+        FleetVerb::Up(args) => up::up(args),
+        FleetVerb::Down(args) => up::down(args),
+        FleetVerb::Invite(args) => up::invite(args),
+        FleetVerb::Revoke(args) => up::revoke(args),
+        FleetVerb::Join(args) => membership::join(args),
+        FleetVerb::Leave(args) => membership::leave(args.form),
+        FleetVerb::Serve(args) => serve::run(args),
+        FleetVerb::Status(args) => status::status(args.form),
+        FleetVerb::Audit(args) => status::audit(args.form),
+        FleetVerb::Stop(flags) => order::give(FleetAct::Stop, flags),
+        FleetVerb::Pause(flags) => order::give(FleetAct::Pause, flags),
+        FleetVerb::Resume(flags) => order::give(FleetAct::Resume, flags),
+    }
+}
+
+/// Says how to get the NATS client.
+#[cfg(not(feature = "fleet"))]
+mod up {
+    use super::args::{ClusterArgs, MachineArgs, UpArgs};
+    use super::membership::FleetError;
+    use super::{Exit, Problem};
+
+    pub(super) fn up(args: &UpArgs) -> Result<Exit, Problem> {
+        let UpArgs { nodes: _, cluster } = args;
+        down(cluster)
+    }
+
+    pub(super) fn down(args: &ClusterArgs) -> Result<Exit, Problem> {
+        let ClusterArgs { dir: _, form: _ } = args;
+        Err(FleetError::NotBuiltIn.into())
+    }
+
+    pub(super) fn invite(args: &MachineArgs) -> Result<Exit, Problem> {
+        let MachineArgs { machine: _, cluster } = args;
+        down(cluster)
+    }
+
+    pub(super) fn revoke(args: &MachineArgs) -> Result<Exit, Problem> {
+        invite(args)
+    }
+}

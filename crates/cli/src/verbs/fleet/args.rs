@@ -1,0 +1,137 @@
+//! What `tripwire fleet` can be asked.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::person;
+use crate::print::{Form, Out};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Join machines to a fleet: one stop for all of them, one record of all sessions.
+///
+/// A fleet is a NATS JetStream cluster, or a folder that several homes of one machine share. Each machine runs `tripwire fleet
+/// serve`, which copies the journals of its sessions, obeys the fleet's orders, and pauses the machine's agents when nobody
+/// hears it any more.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub(super) act: FleetVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FleetVerb {
+    /// Start a development cluster of NATS servers on this machine, with TLS and credentials.
+    Up(UpArgs),
+    /// End the development cluster; its data stays.
+    Down(ClusterArgs),
+    /// Give a machine credentials of its own for the development cluster.
+    Invite(MachineArgs),
+    /// Take a machine's credentials away.
+    Revoke(MachineArgs),
+    /// Join this machine to a fleet; what is weaker than asked is refused.
+    Join(JoinArgs),
+    /// Leave the fleet; its record of this machine stays.
+    Leave(FormArgs),
+    /// Take part: copy journals, obey orders, tell that this machine is alive.
+    Serve(FleetServeArgs),
+    /// Show machines, sessions and budgets of the fleet.
+    Status(FormArgs),
+    /// Compare the fleet's record with the journals and checkpoints of this machine.
+    Audit(FormArgs),
+    /// Stop every agent of every machine, or of those with a label.
+    Stop(OrderFlags),
+    /// Hold every agent of every machine, or of those with a label.
+    Pause(OrderFlags),
+    /// Take a stop or a pause back.
+    Resume(OrderFlags),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FormArgs {
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UpArgs {
+    /// How many servers: 1, 3 or 5.
+    #[arg(long, default_value_t = 3)]
+    pub(super) nodes: u64,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClusterArgs {
+    /// The cluster's folder; by default one in the state folder.
+    #[arg(long, value_name = "DIR")]
+    pub(super) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MachineArgs {
+    /// The machine's name.
+    pub(super) machine: String,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct JoinArgs {
+    /// `nats://HOST:PORT` (several with commas), or `file:/a/folder`.
+    pub(super) address: String,
+    /// The credentials that `fleet up` or `fleet invite` wrote, or a NATS credentials file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) creds: Option<PathBuf>,
+    /// Credentials of a system account, to see how the servers sync their disks.
+    #[arg(long, value_name = "FILE")]
+    pub(super) monitor_creds: Option<PathBuf>,
+    /// On how many servers each entry must be; by default what the credentials say.
+    #[arg(long, value_name = "N")]
+    pub(super) replicas: Option<u64>,
+    /// What this machine is called; by default as its host.
+    #[arg(long, value_name = "NAME")]
+    pub(super) machine: Option<String>,
+    /// A label such as `team=search`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) label: Vec<String>,
+    /// Without a heartbeat for so many seconds this machine pauses its agents.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(super) dead_man: u64,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FleetServeArgs {
+    /// Leave after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OrderFlags {
+    /// Only machines with this label.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) label: Option<String>,
+    /// Say which machines would be told, and tell none.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// How many seconds to wait for the receipts.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(super) wait: u64,
+    #[command(flatten)]
+    pub(super) reason: person::Reason,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+/// Answers with one text.
+pub(super) fn print(line: &str) -> Result<Exit, Problem> {
+    let mut out = Out::lock();
+    out.line(line)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,233 @@
+//! Which fleet this machine belongs to, and under which name.
+
+use super::args::{JoinArgs, print};
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::Form;
+use crate::workspace;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fleet::file_log::FileLog;
+use tripwire_fleet::log::Log;
+use tripwire_fleet::order::Label;
+use tripwire_fleet::subject::Name;
+use tripwire_fs::file::{self, FileMode};
+use tripwire_workspace::clock;
+
+/// What `join` stores.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Membership {
+    version: u32,
+    /// `file:/folder`, or the addresses of servers.
+    pub(super) address: String,
+    /// The copy of the credentials.
+    credentials: Option<PathBuf>,
+    pub(super) machine: Name,
+    pub(super) labels: BTreeMap<Name, Name>,
+    pub(super) dead_man_s: u64,
+    /// Sessions that were over before are not copied.
+    pub(super) joined_ms: u64,
+}
+
+/// Why a verb of the fleet does nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FleetError {
+    #[error("this build of tripwire cannot speak to NATS servers")]
+    NotBuiltIn,
+    #[error("this machine belongs to no fleet")]
+    NotJoined,
+    #[error("this machine belongs to the fleet {address} already, as `{machine}`")]
+    Joined { address: String, machine: Name },
+    #[error("`{text}` is not the address of a fleet: `nats://HOST:PORT` or `file:/a/folder`")]
+    Address { text: String },
+    #[error("`{}` cannot be read: {cause}", path.display())]
+    Damaged { path: PathBuf, cause: String },
+    #[error("joining servers needs credentials")]
+    #[cfg_attr(not(feature = "fleet"), expect(dead_code, reason = "asked for by a build that speaks to servers"))]
+    NoCredentials,
+    #[error("a dead-man switch needs between 3 and 86400 seconds, not {seconds}")]
+    DeadMan { seconds: u64 },
+    #[error("{0}")]
+    Random(String),
+}
+
+impl Explain for FleetError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::NotBuiltIn => {
+                "build one with `cargo install --path crates/cli --features fleet`; released binaries have it".into()
+            }
+            Self::NotJoined => "join one with `tripwire fleet join nats://HOST:PORT --creds FILE`".into(),
+            Self::Joined { .. } => "leave it first with `tripwire fleet leave`".into(),
+            Self::Address { .. } => "start a cluster with `tripwire fleet up`; it prints its address".into(),
+            Self::Damaged { .. } => "remove the file, and join again".into(),
+            Self::NoCredentials => {
+                "name the file that `tripwire fleet up` or `invite` wrote with `--creds FILE`".into()
+            }
+            Self::DeadMan { .. } => "say `--dead-man 30`".into(),
+            Self::Random(_) => "check /dev/urandom".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Joined { .. } => ExitClass::Refused,
+            Self::NotBuiltIn
+            | Self::NotJoined
+            | Self::Address { .. }
+            | Self::Damaged { .. }
+            | Self::NoCredentials
+            | Self::DeadMan { .. } => ExitClass::BadInput,
+            Self::Random(_) => ExitClass::Internal,
+        }
+    }
+}
+
+/// The folder of everything that this machine keeps for its fleet.
+pub(super) fn folder() -> Result<PathBuf, Problem> {
+    Ok(workspace::state_home().ok_or(Problem::NoHome)?.join("tripwire").join("fleet"))
+}
+
+impl Membership {
+    const VERSION: u32 = 1;
+
+    fn path() -> Result<PathBuf, Problem> {
+        Ok(folder()?.join("membership.json"))
+    }
+
+    /// The fleet of this machine.
+    pub(super) fn load() -> Result<Self, Problem> {
+        Self::find()?.ok_or_else(|| FleetError::NotJoined.into())
+    }
+
+    fn find() -> Result<Option<Self>, Problem> {
+        let path = Self::path()?;
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        let damaged = |cause: String| FleetError::Damaged { path: path.clone(), cause };
+        let bytes = file::read_bounded(&path, BYTES_MAX).map_err(|error| damaged(error.to_string()))?;
+        let found: Self = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if found.version != Self::VERSION {
+            return Err(damaged(format!("it is of version {}", found.version)).into());
+        }
+        Ok(Some(found))
+    }
+
+    /// Opens the fleet's log; a cluster is checked on the way.
+    pub(super) fn log(&self) -> Result<Box<dyn Log>, Problem> {
+        match self.address.strip_prefix(FILE) {
+            Some(folder) => Ok(Box::new(FileLog::open(Path::new(folder))?)),
+            None => self.servers(),
+        }
+    }
+
+    #[cfg(feature = "fleet")]
+    fn servers(&self) -> Result<Box<dyn Log>, Problem> {
+        let path = self.credentials.as_ref().ok_or(FleetError::NoCredentials)?;
+        let credentials = tripwire_fleet::nats::Credentials::read(path, &[])?;
+        Ok(Box::new(tripwire_fleet::nats::NatsLog::open(&credentials)?))
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    fn servers(&self) -> Result<Box<dyn Log>, Problem> {
+        let Self { credentials: _, .. } = self;
+        Err(FleetError::NotBuiltIn.into())
+    }
+}
+
+/// Runs `tripwire fleet join`.
+pub(super) fn join(args: &JoinArgs) -> Result<Exit, Problem> {
+    if let Some(Membership { address, machine, .. }) = Membership::find()? {
+        return Err(FleetError::Joined { address, machine }.into());
+    }
+    if !(3..=86_400).contains(&args.dead_man) {
+        return Err(FleetError::DeadMan { seconds: args.dead_man }.into());
+    }
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let machine = match &args.machine {
+        Some(text) => Name::parse(text)?,
+        None => Name::nearest(host().trim()),
+    };
+    let mut labels = BTreeMap::new();
+    for text in &args.label {
+        let Label { key, value } = Label::parse(text)?;
+        labels.insert(key, value);
+    }
+    file::make_folder(&folder()?)?;
+    let shared = match args.address.strip_prefix(FILE).filter(|folder| !folder.is_empty()) {
+        Some(folder) => Some(std::path::absolute(folder).map_err(|error| Problem::open(Path::new(folder), error))?),
+        None => None,
+    };
+    let membership = Membership {
+        version: Membership::VERSION,
+        address: shared.as_ref().map_or_else(|| args.address.clone(), |folder| format!("{FILE}{}", folder.display())),
+        credentials: if shared.is_some() { None } else { Some(store_credentials(args)?) },
+        machine,
+        labels,
+        dead_man_s: args.dead_man,
+        joined_ms: clock::now().epoch_ms(),
+    };
+    // Whatever is weaker than asked is refused here, before anything depends on it.
+    drop(membership.log()?);
+    let text = serde_json::to_vec_pretty(&membership).unwrap_or_default();
+    file::replace_with_mode(&Membership::path()?, &text, FileMode::PRIVATE)?;
+    let Membership { address, machine, .. } = &membership;
+    print(&match args.form.json {
+        true => json!({"version": 1, "joined": address, "machine": machine}).to_string(),
+        false => format!("joined {address} as `{machine}`\nnext: `tripwire fleet serve`"),
+    })
+}
+
+/// Checks the address and keeps the credentials where only their owner reads them.
+#[cfg(feature = "fleet")]
+fn store_credentials(args: &JoinArgs) -> Result<PathBuf, Problem> {
+    use tripwire_fleet::nats::Credentials;
+    let urls = addresses(args)?;
+    let given = args.creds.as_ref().ok_or(FleetError::NoCredentials)?;
+    let mut credentials = Credentials::read(given, &urls)?;
+    if let Some(path) = &args.monitor_creds {
+        credentials.monitor = Some(Credentials::read(path, &urls)?.user);
+    }
+    credentials.replicas = args.replicas.unwrap_or(credentials.replicas);
+    let path = folder()?.join("machine.creds");
+    credentials.write(&path)?;
+    Ok(path)
+}
+
+#[cfg(not(feature = "fleet"))]
+fn store_credentials(args: &JoinArgs) -> Result<PathBuf, Problem> {
+    let JoinArgs { creds: _, monitor_creds: _, replicas: _, .. } = args;
+    addresses(args)?;
+    Err(FleetError::NotBuiltIn.into())
+}
+
+/// The addresses of servers.
+fn addresses(args: &JoinArgs) -> Result<Vec<String>, Problem> {
+    let urls: Vec<String> = args.address.split(',').map(str::to_owned).collect();
+    let good =
+        |url: &String| SCHEMES.iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+    if urls.iter().all(good) { Ok(urls) } else { Err(FleetError::Address { text: args.address.clone() }.into()) }
+}
+
+/// Runs `tripwire fleet leave`.
+pub(super) fn leave(form: Form) -> Result<Exit, Problem> {
+    let Membership { address, machine, credentials, .. } = Membership::load()?;
+    file::remove(&Membership::path()?)?;
+    file::remove(&folder()?.join("memory.json"))?;
+    if let Some(credentials) = credentials {
+        file::remove(&credentials)?;
+    }
+    print(&match form.json {
+        true => json!({"version": 1, "left": address, "machine": machine}).to_string(),
+        false => format!("left {address}; what `{machine}` recorded there stays"),
+    })
+}
+
+const FILE: &str = "file:";
+const SCHEMES: [&str; 2] = ["nats://", "tls://"];
+const BYTES_MAX: u64 = 1 << 20;

@@ -1,0 +1,108 @@
+//! A machine as the others see it: its heartbeat, and until when it counts as alive.
+
+use crate::log::{Append, Log, LogError, Sequence};
+use crate::subject::{MACHINES, Name, Subject};
+use crate::value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a machine tells of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineState {
+    /// Its name.
+    pub machine: Name,
+    /// Its labels.
+    pub labels: BTreeMap<Name, Name>,
+    /// The version of its program.
+    pub version: String,
+    /// When it wrote this, by its clock, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Until when it counts as alive.
+    pub until_ms: u64,
+    /// The last order that it has handled.
+    pub order: Sequence,
+    /// Its sessions that are replicated.
+    pub sessions: Vec<SessionState>,
+    /// What does not work there, a line each.
+    pub problems: Vec<String>,
+    /// Tells one life of its process from the next.
+    pub life: String,
+}
+
+/// A session of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionState {
+    /// The session.
+    pub session: String,
+    /// The workspace.
+    pub place: Name,
+    /// How many lines of it are in the fleet.
+    pub records: u64,
+}
+
+/// Whether a machine is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// Heard of within its lease.
+    Alive,
+    /// Not heard of.
+    Silent,
+}
+
+impl MachineState {
+    /// Whether it counts as alive at this time.
+    #[must_use]
+    pub const fn liveness(&self, now_ms: u64) -> Liveness {
+        if now_ms <= self.until_ms { Liveness::Alive } else { Liveness::Silent }
+    }
+}
+
+/// Writes a heartbeat; one attempt, because the next one comes soon. Says its place.
+///
+/// # Errors
+/// When the fleet does not acknowledge it.
+pub fn beat(log: &dyn Log, state: &MachineState, after: Sequence) -> Result<Beat, LogError> {
+    let subject = Subject::machine(&state.machine);
+    match log.append(&subject, after, &value::text_of(&subject, state)?)? {
+        Append::Ack(sequence) => Ok(Beat::Heard(sequence)),
+        Append::Unknown(reason) => Err(LogError::Unreachable(reason)),
+        Append::Fenced => {
+            let (found, at) = value::load::<MachineState>(log, &subject)?;
+            // Our own beat, whose answer was lost, is no rival.
+            let rival =
+                found.filter(|found| found.life != state.life && found.liveness(state.at_ms) == Liveness::Alive);
+            Ok(if rival.is_some() { Beat::Rival } else { Beat::Again(at) })
+        }
+    }
+}
+
+/// What became of a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beat {
+    /// It was acknowledged.
+    Heard(Sequence),
+    /// The last one was another: write behind this place.
+    Again(Sequence),
+    /// Another process speaks for this machine.
+    Rival,
+}
+
+/// All machines that were ever heard of.
+///
+/// # Errors
+/// When the fleet cannot be read.
+pub fn all(log: &dyn Log) -> Result<Vec<MachineState>, LogError> {
+    let mut machines = Vec::new();
+    for subject in log.subjects(MACHINES)? {
+        machines.extend(value::load::<MachineState>(log, &subject)?.0);
+    }
+    Ok(machines)
+}
+
+/// One machine.
+///
+/// # Errors
+/// When the fleet cannot be read.
+pub fn one(log: &dyn Log, machine: &Name) -> Result<Option<MachineState>, LogError> {
+    Ok(value::load(log, &Subject::machine(machine))?.0)
+}
