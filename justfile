@@ -97,6 +97,10 @@ man:
     cargo xtask reference
     @echo "man -l target/man/tripwire.1"
 
+# The site of the docs in target/docs/site, every link checked (needs cargo install --locked mdbook)
+docs:
+    cargo xtask docs
+
 # What a release holds for this machine's target: the static binary, the packages around it, checksums, a list of what is inside
 [doc('Everything that is shipped, in dist/')]
 dist:
