@@ -106,6 +106,10 @@ docs:
 dist:
     cargo xtask dist --out dist
 
+# The formula, the workflow, the Action and the GitLab template, as far as ruby and actionlint are here
+test-packaging:
+    packaging/test/files.sh
+
 # Every package of dist/ installed in a clean folder without cargo, with times
 test-install:
     packaging/test/install.sh dist

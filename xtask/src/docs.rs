@@ -33,6 +33,7 @@ create-missing = false
 
 [output.html]
 smart-punctuation = false
+no-section-label = true
 
 [output.html.fold]
 enable = true

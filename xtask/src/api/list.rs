@@ -42,7 +42,7 @@ impl Listing<'_> {
                 }
                 Item::Use(line) if is_public(&line.vis) => {
                     for leaf in leaves(&line.tree, &[]) {
-                        self.exported(module, &leaf, public, depth);
+                        self.exported(module, &leaf, Outside { public, depth });
                     }
                 }
                 _ => self.item(item, public, None),
@@ -51,8 +51,8 @@ impl Listing<'_> {
     }
 
     /// A name that a `pub use` line brings out.
-    fn exported(&mut self, module: &[String], leaf: &Leaf, public: &[String], depth: usize) {
-        let library = self.library;
+    fn exported(&mut self, module: &[String], leaf: &Leaf, outside: Outside<'_>) {
+        let (library, Outside { public, depth }) = (self.library, outside);
         let Some(path) = resolve(module, &leaf.path, library) else {
             self.lines.insert(format!("{}: pub use {}", shown(public, &leaf.name), leaf.path.join("::")));
             return;
@@ -66,8 +66,10 @@ impl Listing<'_> {
         let Some((name, parent)) = path.split_last() else { return };
         let items = library.modules.get(parent).map(Vec::as_slice).unwrap_or_default();
         let found: Vec<&Item> = items.iter().filter(|item| declared(item).as_ref() == Some(name)).collect();
-        if found.is_empty() && depth < DEPTH_MAX && self.passed_on(parent, name, leaf, (public, depth)) {
-            return;
+        let passed_on = || imported(items, name).filter(|_| found.is_empty() && depth < DEPTH_MAX);
+        if let Some(inner) = passed_on() {
+            let leaf = Leaf { path: inner.path, name: leaf.name.clone() };
+            return self.exported(parent, &leaf, Outside { public, depth: depth + 1 });
         }
         if found.is_empty() {
             self.types.insert(name.clone(), shown(public, &leaf.name));
@@ -76,20 +78,6 @@ impl Listing<'_> {
         for item in found {
             self.item(item, public, Some(&leaf.name));
         }
-    }
-
-    /// A name that the module itself has from another one.
-    fn passed_on(&mut self, parent: &[String], name: &str, leaf: &Leaf, (public, depth): (&[String], usize)) -> bool {
-        let library = self.library;
-        let items = library.modules.get(parent).map(Vec::as_slice).unwrap_or_default();
-        for item in items {
-            let Item::Use(line) = item else { continue };
-            for inner in leaves(&line.tree, &[]).into_iter().filter(|inner| inner.name == name) {
-                self.exported(parent, &Leaf { path: inner.path, name: leaf.name.clone() }, public, depth + 1);
-                return true;
-            }
-        }
-        false
     }
 
     /// A line for an item, and for each of its public parts.
@@ -168,6 +156,21 @@ impl Listing<'_> {
     fn line(&mut self, path: &str, what: &str) {
         self.lines.insert(format!("{path}: {what}"));
     }
+}
+
+/// Where a name is brought out: the path that others use, and how many re-exports led there.
+#[derive(Clone, Copy)]
+struct Outside<'a> {
+    public: &'a [String],
+    depth: usize,
+}
+
+/// A name that a module itself has from another one.
+fn imported(items: &[Item], name: &str) -> Option<Leaf> {
+    items.iter().find_map(|item| match item {
+        Item::Use(line) => leaves(&line.tree, &[]).into_iter().find(|inner| inner.name == name),
+        _ => None,
+    })
 }
 
 /// Whose parts are public by themselves.

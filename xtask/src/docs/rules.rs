@@ -75,7 +75,8 @@ fn rows(profile: Profile) -> Vec<SettingRow> {
 
 fn page(entry: &RuleEntry, balanced: &[SettingRow], strict: &[SettingRow], scenarios: &[Shown]) -> String {
     let mut page = format!("# {}: {}\n\n{}\n\n| | |\n| --- | --- |\n", entry.id, prose(entry.title), prose(entry.what));
-    let rows = [("acts", entry.threshold), ("fires", entry.fires), ("stays quiet", entry.quiet), ("source", entry.source)];
+    let rows =
+        [("acts", entry.threshold), ("fires", entry.fires), ("stays quiet", entry.quiet), ("source", entry.source)];
     for (label, text) in rows {
         page.push_str(&format!("| {label} | {} |\n", cell(text)));
     }
@@ -109,7 +110,13 @@ fn settings(balanced: &[SettingRow], strict: &[SettingRow]) -> String {
 
 fn setting(balanced: &SettingRow, strict: &SettingRow) -> String {
     let value = |row: &SettingRow| if row.shown().is_empty() { String::new() } else { format!("`{}`", row.shown()) };
-    format!("| `{}` | {} | {} | {} |\n", balanced.path, cell(&value(balanced)), cell(&value(strict)), cell(balanced.doc))
+    format!(
+        "| `{}` | {} | {} | {} |\n",
+        balanced.path,
+        cell(&value(balanced)),
+        cell(&value(strict)),
+        cell(balanced.doc)
+    )
 }
 
 #[cfg(test)]

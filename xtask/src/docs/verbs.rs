@@ -16,7 +16,9 @@ pub(crate) fn pages(command: &Command, known: &BTreeMap<String, String>) -> BTre
     let mut command = command.clone();
     command.build();
     let mut pages = BTreeMap::new();
-    let mut list = String::from("# Verbs\n\nOne page for each, made from the parser itself.\n\n| verb | meaning |\n| --- | --- |\n");
+    let mut list = String::from(
+        "# Verbs\n\nOne page for each, made from the parser itself.\n\n| verb | meaning |\n| --- | --- |\n",
+    );
     for verb in visible(&command) {
         let name = verb.get_name();
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
@@ -64,12 +66,14 @@ fn page(verb: &Command, known: &BTreeMap<String, String>) -> String {
 
 /// Whether a page types the verb, or names it as a command.
 fn uses(text: &str, verb: &str) -> bool {
-    text.split(&format!("tripwire {verb}")).skip(1).any(|after| !after.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
+    text.split(&format!("tripwire {verb}"))
+        .skip(1)
+        .any(|after| !after.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
 }
 
 fn title(text: &str) -> String {
     let heading = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("?");
-    heading.replace('[', "").replace(']', "")
+    heading.replace(['[', ']'], "")
 }
 
 #[cfg(test)]

@@ -61,7 +61,8 @@ impl ExamplePlace {
     /// Runs a line of a page; both streams are one, as on a terminal.
     pub(crate) fn run(&self, line: &str) -> (Option<i32>, String) {
         let line = self.code.as_deref().map_or_else(|| line.to_owned(), |code| line.replace(CODE_OF_PAGES, code));
-        let child = self.command("sh").args(["-c", &format!("exec 2>&1\n{line}")]).stdout(Stdio::piped()).spawn().unwrap();
+        let child =
+            self.command("sh").args(["-c", &format!("exec 2>&1\n{line}")]).stdout(Stdio::piped()).spawn().unwrap();
         let (status, said, _) = wait(child, TIME_MAX);
         let said = self.code.as_deref().map_or_else(|| said.clone(), |code| said.replace(code, CODE_OF_PAGES));
         (status.code(), said)
@@ -88,7 +89,10 @@ impl ExamplePlace {
     }
 
     fn looped(&self) {
-        self.write(".geometry/MANIFEST.yaml", "money:\n  budget_micro_usd: 5000000\nlimits:\n  max_session_runtime_ms: 3600000\n");
+        self.write(
+            ".geometry/MANIFEST.yaml",
+            "money:\n  budget_micro_usd: 5000000\nlimits:\n  max_session_runtime_ms: 3600000\n",
+        );
         self.person(&["arm"]);
         self.hook("SessionStart", &json!({"source": "startup"}));
         for number in 0..4 {
@@ -135,7 +139,13 @@ impl ExamplePlace {
         let record = self.fixture.home().join("transcript.jsonl");
         let mut input = json!({"session_id": "s1", "transcript_path": record, "cwd": place, "hook_event_name": event});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut child = self.command(TRIPWIRE).args(["hook", "claude"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = self
+            .command(TRIPWIRE)
+            .args(["hook", "claude"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
         let (_, said, _) = wait(child, TIME_MAX);
         said

@@ -74,7 +74,8 @@ fn output_fits_with_anything_in_its_gaps_and_nothing_else() {
     ] {
         assert_eq!(differs(&shown(page), printed), None, "{page}");
     }
-    for (page, printed) in [("a\nb", "a\nc\n"), ("a", "a\nb\n"), ("a …x", "a 12"), ("…\nz", "a\nb\n"), ("b", "a\nb\n")] {
+    for (page, printed) in [("a\nb", "a\nc\n"), ("a", "a\nb\n"), ("a …x", "a 12"), ("…\nz", "a\nb\n"), ("b", "a\nb\n")]
+    {
         assert!(differs(&shown(page), printed).is_some(), "{page}");
     }
 }
