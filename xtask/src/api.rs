@@ -9,7 +9,7 @@ mod source;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use source::Crate;
+use source::{Crate, SourceError};
 
 /// The crates that others may build on.
 pub const CRATES: [&str; 5] = ["core", "shell", "observe", "judge", "journal"];
@@ -60,6 +60,15 @@ impl fmt::Display for ApiError {
 }
 
 impl std::error::Error for ApiError {}
+
+impl From<SourceError> for ApiError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Io(path, cause) => Self::Io { path, cause },
+            SourceError::Rust(path, cause) => Self::Rust { path, cause },
+        }
+    }
+}
 
 /// The list of one crate, by its folder's name below `crates/`.
 ///

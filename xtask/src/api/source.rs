@@ -21,15 +21,6 @@ pub(crate) enum SourceError {
     Rust(PathBuf, syn::Error),
 }
 
-impl From<SourceError> for super::ApiError {
-    fn from(error: SourceError) -> Self {
-        match error {
-            SourceError::Io(path, cause) => Self::Io { path, cause },
-            SourceError::Rust(path, cause) => Self::Rust { path, cause },
-        }
-    }
-}
-
 impl Crate {
     /// Reads the library of this root file.
     pub(crate) fn read(root: &Path) -> Result<Self, SourceError> {
