@@ -101,10 +101,18 @@ man:
     cargo xtask reference
     @echo "man -l target/man/tripwire.1"
 
+# The site of the docs in target/docs/site, every link checked (needs cargo install --locked mdbook)
+docs:
+    cargo xtask docs
+
 # What a release holds for this machine's target: the static binary, the packages around it, checksums, a list of what is inside
 [doc('Everything that is shipped, in dist/')]
 dist:
     cargo xtask dist --out dist
+
+# The formula, the workflow, the Action and the GitLab template, as far as ruby and actionlint are here
+test-packaging:
+    packaging/test/files.sh
 
 # Every package of dist/ installed in a clean folder without cargo, with times
 test-install:

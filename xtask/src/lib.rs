@@ -1,7 +1,9 @@
 //! Project chores as a library, so that `cargo test --workspace` holds the style and not only the person who remembers
 //! to run `cargo xtask tidy`.
 
+pub mod api;
 pub mod dist;
+pub mod docs;
 pub mod loso;
 pub mod mutants;
 pub mod redaction;

@@ -1,5 +1,5 @@
-//! Project chores as a command: `cargo xtask dist`, `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`, `cargo xtask robust`,
-//! `cargo xtask loso`, `cargo xtask redaction`.
+//! Project chores as a command: `cargo xtask api`, `cargo xtask dist`, `cargo xtask docs`, `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`,
+//! `cargo xtask robust`, `cargo xtask loso`, `cargo xtask redaction`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use xtask::dist::{self, DistOptions, WheelChoice};
-use xtask::{loso, mutants, redaction, reference, robust, tidy};
+use xtask::{api, docs, loso, mutants, redaction, reference, robust, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -32,6 +32,14 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write the lists of public items of the library crates
+    Api {
+        /// Only compare the committed lists with the sources
+        #[arg(long)]
+        check: bool,
+    },
+    /// Make the site of the docs below target/docs/site and check every link; needs mdbook
+    Docs,
     /// Build everything that a release holds for this machine's target into one folder
     Dist {
         /// The folder; it is replaced
@@ -79,6 +87,9 @@ fn main() -> ExitCode {
             let wheel = if without_wheel { WheelChoice::LeftOut } else { WheelChoice::Built };
             run_dist(&own_repository(), DistOptions { out, binary, wheel })
         }
+        Chore::Api { check: true } => check_api(&own_repository()),
+        Chore::Api { check: false } => write_api(&own_repository()),
+        Chore::Docs => run_docs(&own_repository()),
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Robust { traces, only } => run_robust(traces.as_deref(), only.as_deref()),
@@ -120,6 +131,28 @@ fn write_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> 
 fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     reference::check(&tripwire_cli::command(), &tripwire_cli::stdio_schema(), root)?;
     writeln!(io::stdout().lock(), "{} and {} are what the code says", reference::PAGE, reference::SCHEMA)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_api(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let mut out = io::stdout().lock();
+    for path in api::write(root)? {
+        writeln!(out, "{}", path.strip_prefix(root).unwrap_or(&path).display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_api(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    api::check(root)?;
+    writeln!(io::stdout().lock(), "the public items of {} are those of {}", api::CRATES.join(", "), api::FOLDER)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_docs(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let site = docs::build(root, &tripwire_cli::command())?;
+    let index = site.folder.join("index.html");
+    let shown = index.strip_prefix(root).unwrap_or(&index).display();
+    writeln!(io::stdout().lock(), "docs: {} pages, {} links followed; open {shown}", site.pages, site.links)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -134,6 +134,13 @@ pub fn markdown(command: &Command) -> String {
     page
 }
 
+/// The page of one verb, its inner verbs below it. The command above it must have been built.
+pub(crate) fn verb_page(command: &Command, full_name: &str) -> String {
+    let mut page = String::new();
+    section(command, full_name, &mut page);
+    page.replacen("\n## ", "# ", 1)
+}
+
 fn section(command: &Command, full_name: &str, page: &mut String) {
     let mut text = format!("\n## `{full_name}`\n\n");
     let about = command.get_long_about().or_else(|| command.get_about());

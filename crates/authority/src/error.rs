@@ -51,7 +51,7 @@ impl Explain for AuthorityError {
                     .into()
             }
             AuthorityProblem::Unsupported { .. } => {
-                "compare the resource with `==` or `in` only; see docs/guide/authority.md".into()
+                "compare the resource with `==` or `in` only; see `tripwire help authority`".into()
             }
             AuthorityProblem::Example { .. } => {
                 "change the policy or the example, then run `tripwire policy check`".into()

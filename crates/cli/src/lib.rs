@@ -15,6 +15,7 @@ mod session;
 mod sessions;
 mod snapshots;
 mod telemetry;
+mod topics;
 mod verbs;
 mod version;
 mod workspace;
@@ -50,7 +51,7 @@ struct Cli {
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 internal error or (`doctor`, `scan --secrets`) a check that failed, 2 usage or bad input, 3 system error or hard stop,
 4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
-10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more.";
+10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more, `tripwire help topics` lists formats and longer pages.";
 
 /// The parser, for the reference, the man pages and the completions.
 #[must_use]
@@ -71,6 +72,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         hook::answer_for(client)
     } else if let Some(args) = sandbox::args::plain(&arguments) {
         Ok(sandbox::exec(&args))
+    } else if let Some(asked) = topics::asked(&arguments) {
+        topics::print(&asked)
     } else {
         let parser =
             if arguments.get(1).is_some_and(|first| first == "-h") { help::short(command()) } else { command() };

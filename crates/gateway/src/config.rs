@@ -137,7 +137,8 @@ pub struct ConfigError {
 
 impl Explain for ConfigError {
     fn hint(&self) -> Cow<'_, str> {
-        "see docs/reference/gateway.md for every field; `tripwire gateway key new NAME` prints a block to add".into()
+        "see `tripwire help gateway-config` for every field; `tripwire gateway key new NAME` prints a block to add"
+            .into()
     }
 }
 

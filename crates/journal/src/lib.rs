@@ -5,6 +5,26 @@
 //! the next record says so; anything else that does not verify is damage and is refused with the first bad index.
 //! Several processes may append to one session: each looks at what the others wrote when it has
 //! taken the lock.
+//!
+//! ```
+//! use std::borrow::Cow;
+//! use std::collections::BTreeMap;
+//! use tripwire_journal::storage::Disk;
+//! use tripwire_journal::verify::{Trust, verify};
+//! use tripwire_journal::wall_clock::WallClock;
+//! use tripwire_journal::{Batch, Durability, Entry, Journal, Options, SessionId, SessionPaths};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let session = SessionId::first(WallClock::from_epoch_ms(0));
+//! let paths = SessionPaths::new(folder.path(), &session);
+//! let mut journal = Journal::open(Disk, paths, Options::default())?;
+//! let entry = Entry { body: Cow::Borrowed(r#"{"n":1}"#), durations_ms: BTreeMap::new(), wall_ms: 5 };
+//! journal.append(&Batch { entries: vec![entry], durability: Durability::Synced, after: None })?;
+//!
+//! let report = verify(&Disk, journal.paths(), &Trust::default())?;
+//! assert!(report.holds() && report.records == 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod batch;
 pub mod blob;

@@ -5,6 +5,24 @@
 //! workspace says what would be hit: the same `git checkout -- .` is harmless in a clean tree and ruinous in a dirty
 //! one. The judge only finds facts; whether they are enforced is the core's decision (`FLOOR-1`).
 //!
+//! ```
+//! use tripwire_core::policy::Policy;
+//! use tripwire_judge::{Answer, Facts, Judge};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let workspace = folder.path().join("work");
+//! std::fs::create_dir_all(workspace.join("target"))?;
+//! let judge = Judge::new(Facts::here(workspace.clone(), workspace, &Policy::default()));
+//!
+//! assert_eq!(judge.judge("rm -rf target").verdict, Answer::Pass);
+//! let held = judge.judge("cd /etc && rm -rf .");
+//! assert_eq!(held.verdict, Answer::Hold);
+//! assert!(!held.reason.is_empty());
+//! // A text that only mentions it is no command.
+//! assert_eq!(judge.judge("echo 'never run rm -rf /etc'").verdict, Answer::Pass);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! - [`interpreter`]: follows a line as a shell would; the only part that recurses
 //! - [`rules`]: one file per family; they take facts and return findings
 //! - [`line`]: what is known of the line; [`world`], [`repository`], [`search`], [`losses`]: what the disk and git say

@@ -3,6 +3,22 @@
 //! The engine never sees a tool's arguments or output, only what is computed here: digests, a signature, flags, an
 //! outcome and sketches. The journal stores these results, so that a replay does not depend on this module; a change
 //! of any result is a change of [`OBSERVE_VERSION`].
+//!
+//! ```
+//! use tripwire_observe::{RawCall, observe};
+//!
+//! let facts = observe(&RawCall {
+//!     tool: "Bash",
+//!     args: r#"{"command":"pytest tests/unit/test_foo.py"}"#,
+//!     output: Some("1 failed, 5 passed in 0.12s"),
+//!     ..RawCall::default()
+//! });
+//! assert_eq!(facts.action.signature.unwrap().as_str(), "Bash(cmd=pytest tests/*)");
+//!
+//! // What differs from run to run and means nothing is not in the result's digest.
+//! let again = observe(&RawCall { tool: "Bash", output: Some("1 failed, 5 passed in 0.34s"), ..RawCall::default() });
+//! assert_eq!(facts.result_digest, again.result_digest);
+//! ```
 
 #![no_std]
 #![cfg_attr(

@@ -3,6 +3,23 @@
 //! The parser is our own because its bounds are part of the guard: it is linear, never recurses deeper than
 //! [`DEPTH_MAX`] and never panics, whatever an agent writes (why no crate: `docs/decisions`). It accepts a little more
 //! than bash does; what it refuses, bash refuses too.
+//!
+//! ```
+//! use tripwire_shell::{Command, parse};
+//!
+//! let parsed = parse("cd /tmp && rm -rf build # rm -rf ~");
+//! assert!(parsed.error.is_none());
+//! let programs: Vec<_> = parsed.script.items.iter().flat_map(|item| &item.pipeline).filter_map(|command| match command {
+//!     Command::Simple(simple) => simple.words.iter().map(|word| word.literal()).collect::<Option<Vec<_>>>(),
+//!     Command::Compound(..) | Command::Function(..) => None,
+//! }).collect();
+//! assert_eq!(programs, [vec!["cd", "/tmp"], vec!["rm", "-rf", "build"]]);
+//!
+//! // bash runs line after line until one that it cannot parse.
+//! let broken = parse("ls\necho (");
+//! assert_eq!(broken.script.items.len(), 1);
+//! assert!(broken.error.is_some());
+//! ```
 
 #![no_std]
 

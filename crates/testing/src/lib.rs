@@ -5,6 +5,7 @@
 mod child;
 mod dir;
 pub mod keys;
+pub mod markdown;
 mod program;
 mod size;
 pub mod synthetic;

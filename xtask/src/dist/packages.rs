@@ -24,7 +24,7 @@ const NPM_PLATFORMS: [(&str, &str, &str); 4] = [
 ];
 
 /// The files of the main package.
-const NPM_FILES: [(&str, u32); 7] = [
+const NPM_FILES: [(&str, u32); 8] = [
     ("package.json", 0o644),
     ("README.md", 0o644),
     ("bin/tripwire.js", 0o755),
@@ -32,6 +32,7 @@ const NPM_FILES: [(&str, u32); 7] = [
     ("lib/index.js", 0o644),
     ("lib/index.d.ts", 0o644),
     ("lib/protocol.d.ts", 0o644),
+    ("examples/vercel-ai.mjs", 0o644),
 ];
 
 /// Everything but the binary, the wheel and what lists them.

@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test, which is what a panic is for")]
 
 mod command;
+mod docs;
 mod repository;

@@ -13,7 +13,7 @@ use tripwire_embed::{EmbedError, GuardedSession, SessionOptions};
 
 /// Guard a program that asks before each call: JSON-RPC 2.0 on standard input and output, one message a line.
 ///
-/// The methods are `initialize`, `before`, `after`, `usage`, `child`, `status` and `close`; docs/reference/stdio.md
+/// The methods are `initialize`, `before`, `after`, `usage`, `child`, `status` and `close`; `tripwire help stdio`
 /// describes them and docs/reference/stdio.schema.json is their schema. Flags here are the defaults of `initialize`. When
 /// the pipe ends, calls that are open are recorded as having no result. The exit code tells how the session stands; 4 if
 /// calls had no result, 2 if the pipe ended inside a message.

@@ -11,6 +11,7 @@
 mod agent;
 mod approvals;
 mod authority;
+mod docs;
 mod doctor;
 mod fleet;
 mod gateway;

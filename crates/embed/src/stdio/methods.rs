@@ -286,7 +286,7 @@ fn told(params: UsageParams) -> UsageTold {
 
 /// The parameters of a method.
 pub(super) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, RpcFailure> {
-    let wrong = |why: String| RpcFailure::new(ErrorCode::InvalidParams, why, "see docs/reference/stdio.md");
+    let wrong = |why: String| RpcFailure::new(ErrorCode::InvalidParams, why, "see `tripwire help stdio`");
     let text = params.ok_or_else(|| wrong("the method needs parameters".to_owned()))?.get();
     serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
 }

@@ -43,7 +43,7 @@ pub enum TraceError {
 
 impl Explain for TraceError {
     fn hint(&self) -> Cow<'_, str> {
-        "one trace per line; the format: docs/reference/traces.md".into()
+        "one trace per line; the format: `tripwire help traces`".into()
     }
 }
 

@@ -83,7 +83,7 @@ impl Explain for CassetteError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Unreadable { .. } => "give the path of a cassette: `--engine scripted:FILE`".into(),
-            Self::Bad { .. } | Self::NoHeader => "the format is in docs/reference/engines.md".into(),
+            Self::Bad { .. } | Self::NoHeader => "the format is in `tripwire help engines`".into(),
             Self::Version { .. } => {
                 "record it again with `tripwire agent --record FILE`, or use a newer tripwire".into()
             }

@@ -1,4 +1,4 @@
-//! The main command of the README: the example, without a key, in the real sandbox.
+//! The main command of README.md and of docs/guide/agent.md: the example, without a key, in the real sandbox.
 
 use crate::agent::fixture::AgentFixture;
 

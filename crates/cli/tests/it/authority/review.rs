@@ -1,4 +1,4 @@
-//! `tripwire review`: proposed, answered, applied; and everything that must not be applied.
+//! `tripwire review`: proposed, answered, applied, as docs/guide/authority.md does it; and everything that must not be applied.
 
 use crate::session::fixture::{Place, Said, skip};
 use std::fs;

@@ -31,6 +31,20 @@ fn every_verb_on_a_workspace_is_listed_and_the_inner_one_is_not() {
     assert!(!help.contains("notify"), "{help}");
 }
 
+#[test]
+fn help_events_prints_the_page_and_an_unknown_topic_is_an_error() {
+    let place = Place::new();
+    let page = include_str!("../../../../../docs/reference/events.md");
+    assert_eq!(place.run(&["help", "events"]).ended(0).out, page);
+    for topic in place.run(&["help", "topics"]).ended(0).out.lines() {
+        let name = topic.split_whitespace().next().unwrap();
+        place.run(&["help", name]).ended(0).says("# ");
+    }
+    place.run(&["--help"]).ended(0).says("tripwire help topics");
+    place.run(&["help", "run"]).ended(0).says("tripwire run");
+    assert_eq!(place.run(&["help", "nonsense"]).code, 2);
+}
+
 /// The names in the list of commands that a help text prints.
 fn commands(help: &str) -> BTreeSet<String> {
     let is_title = |line: &str| line == "Commands:" || line == "Start:";
@@ -76,6 +90,10 @@ fn every_command_that_a_text_names_exists() {
     }
     assert!(named.len() > 30, "the search found next to nothing: {named:?}");
     for (verb, inner) in named {
+        if verb == "help" {
+            place.run(&["help", inner.as_deref().unwrap_or("topics")]).ended(0);
+            continue;
+        }
         assert!(verbs.contains(&verb), "a text names `tripwire {verb}`, which does not exist");
         let below = commands(&place.run(&[&verb, "--help"]).ended(0).out);
         let Some(inner) = inner.filter(|_| !below.is_empty()) else { continue };

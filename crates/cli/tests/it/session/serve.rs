@@ -1,6 +1,6 @@
 //! `tripwire serve --stdio`: a program asks before each call, over pipes.
 
-use crate::session::fixture::Place;
+use crate::session::fixture::{Place, skip};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -284,15 +284,40 @@ fn embed_3_wrong_usage_of_the_verb_is_refused_with_its_own_code() {
 #[test]
 fn embed_4_the_node_package_speaks_the_protocol() {
     let place = Place::new();
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/npm/test/guard.test.js");
-    let mut node = Command::new("node");
-    node.arg("--test").arg(tests.canonicalize().unwrap()).current_dir(place.work());
-    node.env("HOME", place.path().join("home")).env("XDG_STATE_HOME", place.path().join("state"));
-    node.env("TRIPWIRE_BINARY", env!("CARGO_BIN_EXE_tripwire"));
-    match node.output() {
+    match node_tests(&place, "guard.test.js").output() {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         }
         Err(error) => eprintln!("SKIPPED: no node here: {error}"),
     }
+}
+
+#[test]
+fn embed_4_the_vercel_ai_sdk_is_guarded_by_the_example_and_its_sessions_replay() {
+    if std::env::var_os("TRIPWIRE_AI_SDK").is_none() {
+        return skip(
+            "TRIPWIRE_AI_SDK names no folder in which `npm install ai zod` was run: its example was not tried",
+        );
+    }
+    let place = Place::new();
+    let output = node_tests(&place, "vercel.test.mjs").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let sessions: Vec<String> = fs::read_dir(place.geometry("journal"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(sessions.len() >= 5, "{sessions:?}");
+    for session in sessions {
+        place.run(&["replay", &session]).ended(0).says("equal");
+    }
+}
+
+/// The tests of the Node package in a file, with the binary.
+fn node_tests(place: &Place, file: &str) -> Command {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/npm/test").join(file);
+    let mut node = Command::new("node");
+    node.arg("--test").arg(tests.canonicalize().unwrap()).current_dir(place.work());
+    node.env("HOME", place.path().join("home")).env("XDG_STATE_HOME", place.path().join("state"));
+    node.env("TRIPWIRE_BINARY", env!("CARGO_BIN_EXE_tripwire"));
+    node
 }
