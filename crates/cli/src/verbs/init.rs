@@ -1,70 +1,30 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
+mod args;
 mod purge;
+mod report;
 mod servers;
 
-use crate::client_name::InstallName;
+pub(crate) use args::InitArgs;
+
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Form, Out};
-use crate::workspace::{self, Where};
-use clap::Args;
+use crate::print;
+use crate::workspace;
+use args::Place;
 use purge::Purge;
-use serde_json::{Value, json};
+use report::{InitReport, is_agreed};
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use tripwire_clients::install::status_line::{self, StatusLine};
-use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope, StatusLineWish};
+use tripwire_clients::install::{self, Found, InstallError, InstallPlan, Installation, Scope, StatusLineWish};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
 use tripwire_fs::file::Removed;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};
-
-/// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI, or its guard before their tool servers.
-///
-/// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
-/// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
-/// explicit limits and the destructive-command guard refuse. `tripwire arm` enforces them.
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-#[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// Only this client; may be repeated. By default all that are found.
-    #[arg(long, value_name = "NAME")]
-    client: Vec<InstallName>,
-    /// Guard all your sessions (this is the default).
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// Guard the sessions in this workspace only.
-    #[arg(long)]
-    project: bool,
-    /// Show what would be changed, and change nothing.
-    #[arg(long)]
-    print: bool,
-    /// Wrap the tool servers (MCP) that the clients' settings name, also those of opencode: each is started through
-    /// `tripwire mcp`. With `--remove`, the servers alone are unwrapped.
-    #[arg(long, conflicts_with_all = ["statusline", "purge"])]
-    mcp: bool,
-    /// Take the hooks out again, and the guard before tool servers.
-    #[arg(long)]
-    remove: bool,
-    /// With `--remove`: also delete what tripwire wrote, in every workspace where you used it (with `--project` in this one):
-    /// journals, reports, policies, your key and your settings. Shown first; refused while a session runs.
-    #[arg(long, requires = "remove")]
-    purge: bool,
-    /// Also show tripwire's line in Claude Code's status bar; one of your own stays.
-    #[arg(long, conflicts_with = "remove")]
-    statusline: bool,
-    /// Do not ask. Without a terminal nothing is written unless this is given.
-    #[arg(long)]
-    yes: bool,
-    #[command(flatten)]
-    place: Where,
-    #[command(flatten)]
-    form: Form,
-}
 
 #[derive(Debug, thiserror::Error)]
 #[error("no client is on the search path: claude, codex and gemini are known")]
@@ -144,38 +104,6 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     }
     plan.say_mode(&mut said)?;
     said.print(exit)
-}
-
-/// Shows the change and asks. Only a person on a terminal can be asked: everyone else has to say `--yes` beforehand.
-fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
-    said.print(Exit::Held)?;
-    if said.form.json || !std::io::stdin().is_terminal() || !print::is_terminal() {
-        print::say("nothing was changed: there is no terminal to ask on; add `--yes` to write this");
-        return Ok(false);
-    }
-    let agreed = print::agrees("write this? [y/N] ");
-    if !agreed {
-        print::say("nothing was changed");
-    }
-    Ok(agreed)
-}
-
-/// Whose settings they are, and our own program.
-struct Place {
-    /// The workspace, where the settings are its own.
-    workspace: Option<Workspace>,
-    scope: Scope,
-    program: PathBuf,
-}
-
-impl Place {
-    fn of(args: &InitArgs) -> Result<Self, Problem> {
-        let workspace = if args.project { Some(args.place.look()?) } else { None };
-        let scope = workspace.as_ref().map_or(Scope::User, |workspace| Scope::Project(workspace.root().to_owned()));
-        let program =
-            std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
-        Ok(Self { workspace, scope, program })
-    }
 }
 
 /// What is to be done, and for whom.
@@ -333,86 +261,5 @@ impl Plan {
             Mode::Armed => "next        `tripwire status`",
         });
         Ok(())
-    }
-}
-
-/// What the verb says.
-struct InitReport {
-    form: Form,
-    lines: Vec<String>,
-    changes: Vec<Value>,
-    purged: Vec<Value>,
-    servers: Vec<Value>,
-}
-
-impl InitReport {
-    const fn new(form: Form) -> Self {
-        Self { form, lines: Vec::new(), changes: Vec::new(), purged: Vec::new(), servers: Vec::new() }
-    }
-
-    fn line(&mut self, line: &str) {
-        self.lines.push(line.to_owned());
-    }
-
-    /// A change of hooks as it is planned.
-    fn tell(&mut self, client: Client, change: &Change, args: &InitArgs) {
-        self.tell_change(client, change, args);
-        let hooks_file = client.adapter().settings.file;
-        if let Some(trust) = client.adapter().trust
-            && !change.path.ends_with(hooks_file)
-            && !args.remove
-            && !change.is_nothing()
-        {
-            trust.explanation().iter().for_each(|line| self.line(line));
-        }
-        if let Some(switch) = change.switched_off(client.adapter().settings) {
-            self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
-        }
-    }
-
-    /// A change as it is planned.
-    fn tell_change(&mut self, client: Client, change: &Change, args: &InitArgs) {
-        self.changes.push(json!({
-            "client": client.name(), "file": change.path, "changes": !change.is_nothing(), "diff": change.diff(),
-            "written": args.yes && !args.print && !change.is_nothing(),
-        }));
-        if change.is_nothing() {
-            self.line(&format!("{:<11} `{}` stays as it is", client.name(), change.path.display()));
-        } else {
-            self.lines.extend(change.diff().lines().map(str::to_owned));
-        }
-    }
-
-    /// The folders that are to be deleted.
-    fn purges(&mut self, purge: &Purge, args: &InitArgs) {
-        let deleted = args.yes && !args.print;
-        let folder = |path: &Path| json!({ "folder": path, "deleted": deleted });
-        self.purged = purge.paths().into_iter().map(folder).collect();
-    }
-
-    fn wrote(&mut self, client: Client, change: &Change) {
-        let verb = if change.after.is_some() { "wrote" } else { "removed" };
-        self.line(&format!("{verb:<11} {} `{}`", client.name(), change.path.display()));
-        if let Some(backup) = change.backup().filter(|backup| backup.exists()) {
-            self.line(&format!("            as it was: `{}`", backup.display()));
-        }
-        for left in change.left() {
-            self.line(&format!("            `{}` stays: it is not what came back", left.display()));
-        }
-    }
-
-    fn print(&self, exit: Exit) -> Result<Exit, Problem> {
-        let mut out = Out::lock();
-        if self.form.json {
-            let shown =
-                json!({ "changes": self.changes, "purge": self.purged, "servers": self.servers, "said": self.lines });
-            out.line(&shown.to_string())?;
-        } else {
-            for line in &self.lines {
-                out.line(line)?;
-            }
-        }
-        out.flush()?;
-        Ok(exit)
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn servers(text: &str, form: ServerForm) -> Result<Vec<ToolServer>, S
     let (mark, body) = split_mark(text);
     let parsed = parse_to_ast(body, &CollectOptions::default(), &ParseOptions::default())
         .map_err(|error| SettingsError::Syntax { line: error.line_display(), problem: error.kind().to_string() })?;
-    let reader = Reader { body, before: mark.len() };
+    let reader = ServersReader { body, before: mark.len() };
     let Some(root) = parsed.value else { return Ok(Vec::new()) };
     let shape = |member: &str| SettingsError::Shape { member: member.to_owned(), wanted: "an object" };
     let root = root.as_object().ok_or_else(|| shape("the whole file"))?;
@@ -39,13 +39,13 @@ fn last<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>
 }
 
 /// Reads members with their places in the whole text.
-struct Reader<'a> {
+struct ServersReader<'a> {
     body: &'a str,
     /// Bytes before the body.
     before: usize,
 }
 
-impl Reader<'_> {
+impl ServersReader<'_> {
     fn list(&self, list: &Object<'_>, form: ServerForm, within: Option<&str>, found: &mut Vec<ToolServer>) {
         for (place, member) in list.properties.iter().enumerate() {
             let name = member.name.as_str();

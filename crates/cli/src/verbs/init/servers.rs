@@ -1,6 +1,7 @@
 //! `tripwire init --mcp`: our guard before the tool servers that the clients' settings name, and out again.
 
-use super::{InitArgs, InitReport, Place, is_agreed};
+use super::args::{InitArgs, Place};
+use super::report::{InitReport, is_agreed};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::workspace;

@@ -1,0 +1,71 @@
+//! The words of `tripwire init`, and whose settings they are about.
+
+use crate::client_name::InstallName;
+use crate::error::Problem;
+use crate::print::Form;
+use crate::workspace::Where;
+use clap::Args;
+use std::path::PathBuf;
+use tripwire_clients::install::Scope;
+use tripwire_workspace::Workspace;
+
+/// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI, or its guard before their tool servers.
+///
+/// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
+/// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
+/// explicit limits and the destructive-command guard refuse. `tripwire arm` enforces them.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Only this client; may be repeated. By default all that are found.
+    #[arg(long, value_name = "NAME")]
+    pub(super) client: Vec<InstallName>,
+    /// Guard all your sessions (this is the default).
+    #[arg(long, conflicts_with = "project")]
+    pub(super) user: bool,
+    /// Guard the sessions in this workspace only.
+    #[arg(long)]
+    pub(super) project: bool,
+    /// Show what would be changed, and change nothing.
+    #[arg(long)]
+    pub(super) print: bool,
+    /// Wrap the tool servers (MCP) that the clients' settings name, also those of opencode: each is started through
+    /// `tripwire mcp`. With `--remove`, the servers alone are unwrapped.
+    #[arg(long, conflicts_with_all = ["statusline", "purge"])]
+    pub(super) mcp: bool,
+    /// Take the hooks out again, and the guard before tool servers.
+    #[arg(long)]
+    pub(super) remove: bool,
+    /// With `--remove`: also delete what tripwire wrote, in every workspace where you used it (with `--project` in this one):
+    /// journals, reports, policies, your key and your settings. Shown first; refused while a session runs.
+    #[arg(long, requires = "remove")]
+    pub(super) purge: bool,
+    /// Also show tripwire's line in Claude Code's status bar; one of your own stays.
+    #[arg(long, conflicts_with = "remove")]
+    pub(super) statusline: bool,
+    /// Do not ask. Without a terminal nothing is written unless this is given.
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) place: Where,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+/// Whose settings they are, and our own program.
+pub(super) struct Place {
+    /// The workspace, where the settings are its own.
+    pub(super) workspace: Option<Workspace>,
+    pub(super) scope: Scope,
+    pub(super) program: PathBuf,
+}
+
+impl Place {
+    pub(super) fn of(args: &InitArgs) -> Result<Self, Problem> {
+        let workspace = if args.project { Some(args.place.look()?) } else { None };
+        let scope = workspace.as_ref().map_or(Scope::User, |workspace| Scope::Project(workspace.root().to_owned()));
+        let program =
+            std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
+        Ok(Self { workspace, scope, program })
+    }
+}
