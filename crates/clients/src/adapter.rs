@@ -5,6 +5,7 @@ use crate::hooks::dialect::HookDialect;
 use crate::install::form::HookSettings;
 use crate::install::trust::HookTrust;
 use crate::launch::dialect::LaunchDialect;
+use crate::private_files::PrivateFiles;
 use crate::transcript::TranscriptDialect;
 use std::fmt::{Debug, Formatter, Result};
 
@@ -24,6 +25,8 @@ pub struct Adapter {
     pub launch: &'static LaunchDialect,
     /// Where it is guarded.
     pub door: Door,
+    /// Its own files, of which a confined run has a private copy; none where it keeps none that we know.
+    pub private: Option<&'static PrivateFiles>,
 }
 
 /// Where a client is guarded.

@@ -3,6 +3,7 @@
 mod hook;
 mod launch;
 mod output;
+mod private;
 mod route;
 mod settings;
 pub mod statusline;
@@ -19,4 +20,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
     door: Door::Hooks,
+    private: Some(&private::PRIVATE),
 };

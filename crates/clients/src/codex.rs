@@ -4,6 +4,7 @@ mod app_server;
 mod hook;
 mod launch;
 mod output;
+mod private;
 mod route;
 mod settings;
 mod transcript;
@@ -21,4 +22,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     transcript: &transcript::TRANSCRIPT,
     launch: &launch::LAUNCH,
     door: Door::Hooks,
+    private: Some(&private::PRIVATE),
 };

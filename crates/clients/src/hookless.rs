@@ -45,7 +45,16 @@ pub(crate) const fn adapter(
     settings: &'static HookSettings,
     launch: &'static LaunchDialect,
 ) -> Adapter {
-    Adapter { title, settings, trust: None, hooks: &HOOKS, transcript: &TRANSCRIPT, launch, door: Door::Gateway }
+    Adapter {
+        title,
+        settings,
+        trust: None,
+        hooks: &HOOKS,
+        transcript: &TRANSCRIPT,
+        launch,
+        door: Door::Gateway,
+        private: None,
+    }
 }
 
 /// The name of a client that has no hooks to install.

@@ -32,6 +32,7 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     transcript: &hookless::TRANSCRIPT,
     launch: &LAUNCH,
     door: Door::OwnGuard,
+    private: None,
 };
 
 static SETTINGS: HookSettings = hookless::settings("mcp", &HOME);

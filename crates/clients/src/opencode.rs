@@ -1,6 +1,7 @@
 //! opencode: a configuration given in a variable has the last word on where its providers are.
 
 mod config;
+mod private;
 mod route;
 
 use crate::adapter::Adapter;
@@ -11,7 +12,8 @@ use crate::launch::command_line::{CommandLineForm, KnownBy, WorkerDefault};
 use crate::launch::dialect::LaunchDialect;
 
 /// opencode.
-pub(crate) static ADAPTER: Adapter = hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH);
+pub(crate) static ADAPTER: Adapter =
+    Adapter { private: Some(&private::PRIVATE), ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH) };
 
 static SETTINGS: HookSettings = hookless::settings("opencode", &HOME);
 static HOME: ClientHome = hookless::home("OPENCODE_CONFIG_DIR", ".opencode");
