@@ -66,6 +66,23 @@ pub(crate) fn processes(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|number| *number >= 2).ok_or_else(wrong)
 }
 
+/// Processor time in thousandths of a processor: `1`, `0.5`, `2.25`.
+pub(crate) fn processors(text: &str) -> Result<u64, String> {
+    let wrong = || "write a number of processors from 0.05 to 1024, such as `1` or `0.5`".to_owned();
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 3 {
+        return Err(wrong());
+    }
+    let thousandths = format!("{part:0<3}").parse::<u64>().ok();
+    let milli = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(1_000)?.checked_add(thousandths?));
+    milli.filter(|milli| (CPU_MILLI_MIN..=CPU_MILLI_MAX).contains(milli)).ok_or_else(wrong)
+}
+
+/// The least processor time: the scheduler deals it out in pieces of some milliseconds.
+const CPU_MILLI_MIN: u64 = 50;
+const CPU_MILLI_MAX: u64 = 1_024_000;
+
 /// A span in seconds: `30`, `0.5`.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     #[expect(clippy::cast_precision_loss, reason = "the longest span is far below where a float loses a second")]
@@ -153,6 +170,16 @@ mod tests {
         assert_eq!((seconds("0.5"), seconds("30")), (Ok(0.5), Ok(30.0)));
         for text in ["", "0", "-1", "nan", "inf", "1e400", "1e18", "5m"] {
             assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn processors_are_read_to_the_thousandth_and_anything_else_is_refused() {
+        for (text, milli) in [("1", 1_000), ("0.5", 500), ("2.25", 2_250), ("0.05", 50), ("1024", 1_024_000)] {
+            assert_eq!(processors(text), Ok(milli), "{text}");
+        }
+        for text in ["", "0", "0.01", ".5", "1.", "1.2345", "-1", "1e1", "all", "1025", "99999999999999999999"] {
+            assert!(processors(text).is_err(), "{text}");
         }
     }
 

@@ -6,6 +6,7 @@ use crate::hooks::dialect::HookDialect;
 use crate::install::form::HookSettings;
 use crate::install::trust::HookTrust;
 use crate::launch::dialect::LaunchDialect;
+use crate::private_files::PrivateFiles;
 use crate::tool_servers::table::ServerSettings;
 use crate::transcript::TranscriptDialect;
 use std::fmt::{Debug, Formatter, Result};
@@ -28,6 +29,8 @@ pub struct Adapter {
     pub servers: Option<&'static ServerSettings>,
     /// Where it is guarded.
     pub door: Door,
+    /// Its own files, of which a confined run has a private copy; none where it keeps none that we know.
+    pub private: Option<&'static PrivateFiles>,
 }
 
 /// Where a client is guarded.

@@ -3,6 +3,7 @@
 mod hook;
 mod launch;
 mod output;
+mod private;
 mod route;
 mod run_servers;
 mod servers;
@@ -22,4 +23,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     launch: &launch::LAUNCH,
     servers: Some(&servers::SERVERS),
     door: Door::Hooks,
+    private: Some(&private::PRIVATE),
 };

@@ -4,6 +4,7 @@ mod app_server;
 mod hook;
 mod launch;
 mod output;
+mod private;
 mod route;
 mod run_servers;
 mod servers;
@@ -24,4 +25,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     launch: &launch::LAUNCH,
     servers: Some(&servers::SERVERS),
     door: Door::Hooks,
+    private: Some(&private::PRIVATE),
 };

@@ -54,6 +54,7 @@ pub(crate) const fn adapter(
         launch,
         servers: None,
         door: Door::Gateway,
+        private: None,
     }
 }
 

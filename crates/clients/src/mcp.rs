@@ -33,6 +33,7 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     launch: &LAUNCH,
     servers: None,
     door: Door::OwnGuard,
+    private: None,
 };
 
 static SETTINGS: HookSettings = hookless::settings("mcp", &HOME);

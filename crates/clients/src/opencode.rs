@@ -1,6 +1,7 @@
 //! opencode: a configuration given in a variable has the last word on where its providers are.
 
 mod config;
+mod private;
 mod route;
 mod run_servers;
 mod servers;
@@ -14,7 +15,11 @@ use crate::launch::dialect::LaunchDialect;
 
 /// opencode.
 pub(crate) static ADAPTER: Adapter =
-    Adapter { servers: Some(&servers::SERVERS), ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH) };
+    Adapter {
+        servers: Some(&servers::SERVERS),
+        private: Some(&private::PRIVATE),
+        ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH)
+    };
 
 static SETTINGS: HookSettings = hookless::settings("opencode", &HOME);
 static HOME: ClientHome = hookless::home("OPENCODE_CONFIG_DIR", ".opencode");

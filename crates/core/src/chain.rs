@@ -141,7 +141,8 @@ impl Chain {
             | What::PolicyDrift(_)
             | What::EngineSwitched(_)
             | What::ToolsSeen(_)
-            | What::ModelSpend(_) => Source::Other,
+            | What::ModelSpend(_)
+            | What::SandboxHeld(_) => Source::Other,
         };
         let mut turn = Turn {
             place,

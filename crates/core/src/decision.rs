@@ -342,6 +342,8 @@ pub enum FindingKind {
     ToolChanged,
     /// A tool's text speaks to the model, or hides something.
     ToolSuspicious,
+    /// The sandbox around an agent kept something from happening.
+    SandboxHeld,
 }
 
 /// Indices of the inputs that prove a finding: at most [`EVIDENCE_MAX`], oldest first.

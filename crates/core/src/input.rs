@@ -65,6 +65,8 @@ pub enum What {
     ToolsSeen(ToolsSeen),
     /// The gateway settled a model call: its price counts, and it is no step of the agent (GATE-8). Legal at any time.
     ModelSpend(ModelSpend),
+    /// The sandbox around an agent kept something from happening, as far as it was seen (BOX-1). Legal at any time.
+    SandboxHeld(SandboxHeld),
 }
 
 impl What {
@@ -88,7 +90,8 @@ impl What {
             | Self::PolicyDrift(_)
             | Self::EngineSwitched(_)
             | Self::ToolsSeen(_)
-            | Self::ModelSpend(_) => None,
+            | Self::ModelSpend(_)
+            | Self::SandboxHeld(_) => None,
         }
     }
 }
@@ -353,6 +356,43 @@ pub struct EngineSwitched {
     pub to: Label,
     /// Why.
     pub reason: Label,
+}
+
+/// What the sandbox around an agent kept from happening.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SandboxHeld {
+    /// Which wall held.
+    pub wall: SandboxWall,
+    /// What was tried, in words for a person.
+    pub what: Label,
+}
+
+/// A wall of the sandbox around an agent at which something is seen to be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SandboxWall {
+    /// The allow-list of hosts.
+    Network,
+    /// The look at what was left in the workspace.
+    Scan,
+    /// The person's file of a client's credentials.
+    Credential,
+    /// A budget of the tree.
+    Limit,
+}
+
+impl SandboxWall {
+    /// The name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Scan => "workspace",
+            Self::Credential => "credential file",
+            Self::Limit => "limit",
+        }
+    }
 }
 
 /// What was seen of a tool server's list.

@@ -111,13 +111,15 @@ pub enum Rule {
     ToolPin,
     /// Limits of single tools.
     ToolLimit,
+    /// The sandbox around an agent.
+    Confinement,
     /// Identity.
     Identity,
 }
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -169,6 +171,7 @@ impl Rule {
         Self::EngineFallback,
         Self::ToolPin,
         Self::ToolLimit,
+        Self::Confinement,
         Self::Identity,
     ];
 
@@ -227,6 +230,7 @@ impl Rule {
             Self::EngineFallback => "RUN-4",
             Self::ToolPin => "MCP-2",
             Self::ToolLimit => "TOOL-3",
+            Self::Confinement => "BOX-1",
             Self::Identity => "IDENT-1",
         }
     }

@@ -461,7 +461,8 @@ const fn is_answer(what: &What) -> bool {
         | What::PolicyDrift(_)
         | What::EngineSwitched(_)
         | What::ToolsSeen(_)
-        | What::ModelSpend(_) => false,
+        | What::ModelSpend(_)
+        | What::SandboxHeld(_) => false,
     }
 }
 

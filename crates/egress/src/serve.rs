@@ -97,6 +97,7 @@ impl Connection {
     /// Gates one to three, and the answer that opens the tunnel.
     fn open(&mut self) -> Result<(ConnectRequest, Arc<TcpStream>), Reason> {
         let request = self.read_request()?;
+        self.shared.has_asked(self.id);
         let destination = self.shared.allow().permit(&request.host, request.port).map_err(|refusal| match refusal {
             PolicyRefusal::Host => Reason::HostNotAllowed,
             PolicyRefusal::Port => Reason::PortNotAllowed,

@@ -43,6 +43,18 @@ impl ProxyConfig {
     }
 }
 
+impl State {
+    /// Connections that say nothing must not keep out one that does: the oldest of them makes room.
+    fn crowd_out_oldest(&mut self) {
+        let Some(oldest) = self.half_open.pop_first() else { return };
+        self.serving = self.serving.saturating_sub(1);
+        for side in self.active.get(&oldest).into_iter().flatten() {
+            side.close(Shutdown::Both);
+        }
+        self.crowded_out.insert(oldest);
+    }
+}
+
 /// What the threads of one proxy share.
 pub(super) struct Shared {
     allow: AllowList,
@@ -60,6 +72,10 @@ struct State {
     total: u64,
     /// Connections that are served, without those that are only being turned away.
     serving: usize,
+    /// Those of them that have not said yet what they want: the first to go when there is no room.
+    half_open: BTreeSet<u64>,
+    /// Those that had to go and whose threads have not ended yet; they are not counted as served any more.
+    crowded_out: BTreeSet<u64>,
     /// The sockets of each connection that has a thread, for a stop to shut.
     active: BTreeMap<u64, Vec<Arc<dyn Side>>>,
     summary: Summary,
@@ -130,6 +146,11 @@ impl Shared {
         self.lock().phase == Phase::Stopped
     }
 
+    /// A connection has said what it wants, and stays.
+    pub(super) fn has_asked(&self, id: u64) {
+        self.lock().half_open.remove(&id);
+    }
+
     /// Puts the server's socket where a stop finds it; after a stop it is too late.
     pub(super) fn adopt(&self, id: u64, server: Arc<TcpStream>) -> Result<(), Reason> {
         let mut state = self.lock();
@@ -169,6 +190,9 @@ impl Shared {
             return Admission::Last(id);
         }
         let most = self.limits.concurrent_max;
+        if state.serving >= most {
+            state.crowd_out_oldest();
+        }
         let service = match (state.serving < most, state.active.len() < most.saturating_mul(2)) {
             (true, true | false) => Service::Whole,
             (false, true) => Service::Refusal,
@@ -176,6 +200,7 @@ impl Shared {
         };
         if service == Service::Whole {
             state.serving += 1;
+            state.half_open.insert(id);
         }
         let side: Arc<dyn Side> = Arc::<UnixStream>::clone(client);
         state.active.insert(id, vec![side]);
@@ -212,7 +237,8 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let sides = state.active.remove(&self.id);
-        if self.service == Service::Whole {
+        state.half_open.remove(&self.id);
+        if self.service == Service::Whole && !state.crowded_out.remove(&self.id) {
             state.serving = state.serving.saturating_sub(1);
         }
         drop(state);

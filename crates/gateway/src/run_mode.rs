@@ -20,7 +20,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tripwire_core::family::{Family, KeyHeader};
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
 use tripwire_core::prices::PriceList;
@@ -65,6 +65,12 @@ impl RunPort {
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// The port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.address.port()
     }
 }
 
@@ -124,6 +130,7 @@ pub struct RunGateway {
     shared: Arc<Shared>,
     account: AccountId,
     close: Mutex<Option<oneshot::Sender<()>>>,
+    more: mpsc::UnboundedSender<TcpListener>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -178,12 +185,24 @@ impl RunGateway {
             talk: settings.talk,
         });
         let (close, closed) = oneshot::channel();
+        let (more, listeners) = mpsc::unbounded_channel();
+        // The first of its listeners waits like any later one.
+        more.send(port.listener).unwrap_or_default();
         let (serving, layout) = (Arc::clone(&shared), settings.layout.clone());
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
-            runtime.block_on(serve(serving, port.listener, layout, orders, closed));
+            runtime.block_on(serve(serving, listeners, layout, orders, closed));
         });
         let thread = Mutex::new(Some(thread.map_err(GatewayError::Runtime)?));
-        Ok(Self { shared, account, close: Mutex::new(Some(close)), thread })
+        Ok(Self { shared, account, close: Mutex::new(Some(close)), more, thread })
+    }
+
+    /// Serves on another listener as well: the same port in the network of a confined client, for instance.
+    ///
+    /// # Errors
+    /// When the listener cannot be used or the gateway is over.
+    pub fn serve_also(&self, listener: TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        self.more.send(listener).map_err(|_| io::ErrorKind::NotConnected.into())
     }
 
     /// Sets where the requests of some families go; those of others stay.
@@ -273,28 +292,38 @@ fn provider(route: &RunRoute) -> Result<Provider, RouteError> {
     })
 }
 
+/// Admits whoever comes to one listener.
+async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return shared.say(&format!("the gateway of this run does not listen: {error}")),
+    };
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => admit(&shared, socket),
+            // Out of descriptors: those that are open go on, and some will be free soon.
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
 async fn serve(
     shared: Arc<Shared>,
-    listener: TcpListener,
+    mut listeners: mpsc::UnboundedReceiver<TcpListener>,
     layout: Layout,
     orders: watch::Sender<Standing>,
     mut closed: oneshot::Receiver<()>,
 ) {
     let watching = tokio::spawn(watch_orders(Arc::clone(&shared), layout, orders.clone()));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
-    match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => loop {
-            tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((socket, _)) => admit(&shared, socket),
-                    // Out of descriptors: those that are open go on, and some will be free soon.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-                },
-                _ = &mut closed => break,
-            }
-        },
-        Err(error) => shared.say(&format!("the gateway of this run does not listen: {error}")),
+    let mut accepting = Vec::new();
+    loop {
+        tokio::select! {
+            Some(listener) = listeners.recv() => accepting.push(tokio::spawn(accept(Arc::clone(&shared), listener))),
+            _ = &mut closed => break,
+        }
     }
+    accepting.iter().for_each(tokio::task::JoinHandle::abort);
     watching.abort();
     // Whatever is under way is cut and settled with what was seen of it.
     orders.send_replace(Standing::Stopped);

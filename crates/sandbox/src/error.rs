@@ -101,6 +101,16 @@ pub enum TreeError {
         /// The system's answer.
         source: io::Error,
     },
+    /// A layer of its sandbox could not be put on: nothing was run.
+    #[error("the sandbox's layer `{}` is missing: {cause}", layer)]
+    Layer {
+        /// The layer's name.
+        layer: &'static str,
+        /// Why.
+        cause: String,
+        /// What to do.
+        hint: String,
+    },
     /// The platform has no support yet.
     #[error("process trees are not supported yet on this system")]
     Unsupported,
@@ -219,6 +229,7 @@ impl Explain for TreeError {
     fn hint(&self) -> Cow<'_, str> {
         Cow::Borrowed(match self {
             Self::Command { .. } | Self::NoCommand => "name a program that is installed, or its path",
+            Self::Layer { hint, .. } => hint,
             Self::Folder { .. } => "start in a folder that exists and may be entered",
             Self::Start { .. } | Self::Steer { .. } | Self::Unsupported => {
                 "see what this machine allows with `tripwire doctor`"
@@ -229,7 +240,7 @@ impl Explain for TreeError {
     fn exit_class(&self) -> ExitClass {
         match self {
             Self::Command { .. } | Self::NoCommand | Self::Folder { .. } => ExitClass::BadInput,
-            Self::Start { .. } | Self::Steer { .. } | Self::Unsupported => ExitClass::DoesNotHold,
+            Self::Start { .. } | Self::Steer { .. } | Self::Layer { .. } | Self::Unsupported => ExitClass::DoesNotHold,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::layer::LayerError;
 use crate::layers::{l03_reexec, l09_pid1};
 use crate::plan::Plan;
 use crate::sys::{self, exit_now};
-use crate::tree::keeper;
+use crate::tree::{Containment, keeper};
 
 /// Exit code of an inner stage that has reported why it gave up.
 const EXIT_FAILED: u8 = 71;
@@ -65,6 +65,10 @@ fn run_inner() -> u8 {
 
 fn dispatch(channel: &Channel) -> Result<u8, LayerError> {
     match l03_reexec::enter(channel)? {
+        Plan::Sandbox(plan) if plan.held == 1 => {
+            let command = l09_pid1::begin(&plan, channel)?;
+            keeper::stay(command, channel, Containment::PidNamespace)
+        }
         Plan::Sandbox(plan) => l09_pid1::run(&plan, channel),
         Plan::Keeper(plan) => keeper::run(&plan, channel),
     }

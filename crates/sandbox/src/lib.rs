@@ -19,10 +19,13 @@ mod stage;
 pub use error::{ApplyError, SpecError, StageError, TreeError};
 pub use interrupt::Interrupt;
 pub use outcome::{
-    Budget, Captured, End, Finding, FindingFate, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt,
-    Report,
+    Budget, Captured, End, Finding, FindingFate, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Planted,
+    Receipt, Report,
 };
-pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
+pub use spec::{
+    Budgets, Bytes, CpuHold, HIDDEN_NAMES, MilliCores, PROTECTED_NAMES, Profile, Sandbox, StageDir, TreeSurroundings,
+    WorkspaceAccess,
+};
 pub use stage::{Change, ChangeKind, ChangeSet, Recovered, Stage};
 
 #[cfg(target_os = "linux")]
@@ -35,6 +38,8 @@ mod childless;
 mod children;
 #[cfg(target_os = "linux")]
 mod control;
+#[cfg(target_os = "linux")]
+mod cpu;
 #[cfg(target_os = "linux")]
 mod git_ignores;
 #[cfg(target_os = "linux")]

@@ -17,7 +17,22 @@ use crate::walk::{self, Entry, Folder, Visit, WalkEnd, WalkStep, Walked};
 
 /// Protected names that are made up as folders, because others may put something into them during the run: a person's STOP,
 /// a client's settings. All other missing names become links to one empty file, which costs the file system no inode each.
-const FOLDER_NAMES: [&str; 3] = [".git", ".geometry", ".claude"];
+const FOLDER_NAMES: [&str; 2] = [".geometry", ".claude"];
+/// The same for a tree whose first process may be any client: each reads its own folder and none takes a file for it.
+const FOLDER_NAMES_OF_TREES: [&str; 5] = [".geometry", ".claude", ".codex", ".gemini", ".vscode"];
+/// The repository of the workspace, which a command may make where there is none: what it put there that git would obey is
+/// found by the look afterwards, as in every repository that is new.
+const REPOSITORY: &str = ".git";
+
+/// Which missing names are made up for the time of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MadeUp {
+    /// All.
+    All,
+    /// The folders in which clients look for settings. Single files, such as instructions, would be read as empty ones; those
+    /// that the tree makes are named afterwards.
+    ForTree,
+}
 
 /// A configuration beyond this size is not read.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -32,22 +47,24 @@ pub(crate) struct Names {
     pub(crate) hidden: Vec<PathBuf>,
     /// Secrets outside of the workspace to which a link in it leads; absolute.
     pub(crate) hidden_elsewhere: Vec<PathBuf>,
+    /// Missing names that are not made up.
+    pub(crate) obeyed_later: Vec<PathBuf>,
     /// The repositories that are there before the run.
     pub(crate) known: Known,
 }
 
 impl Names {
-    pub(crate) fn find(workspace: &Path) -> Result<Self, LayerError> {
+    pub(crate) fn find(workspace: &Path, made_up: MadeUp) -> Result<Self, LayerError> {
         let mut names = Self::default();
         for name in PROTECTED_NAMES {
-            names.protect(workspace, Path::new(name))?;
+            names.protect(workspace, Path::new(name), made_up)?;
         }
         names.search(workspace)?;
         Ok(names)
     }
 
     /// Protects one name; every missing part of it is to be made.
-    fn protect(&mut self, workspace: &Path, name: &Path) -> Result<(), LayerError> {
+    fn protect(&mut self, workspace: &Path, name: &Path, made_up: MadeUp) -> Result<(), LayerError> {
         let mut so_far = PathBuf::new();
         let count = name.components().count();
         for (index, part) in name.components().enumerate() {
@@ -69,8 +86,17 @@ impl Names {
                     return Ok(());
                 }
                 Ok(_) => {}
+                Err(_) if so_far == Path::new(REPOSITORY) => return Ok(()),
                 Err(_) => {
-                    let folder = FOLDER_NAMES.iter().any(|known| so_far == Path::new(known));
+                    let folders: &[&str] = match made_up {
+                        MadeUp::All => &FOLDER_NAMES,
+                        MadeUp::ForTree => &FOLDER_NAMES_OF_TREES,
+                    };
+                    let folder = folders.iter().any(|known| so_far == Path::new(known));
+                    if made_up == MadeUp::ForTree && !folder && count == 1 {
+                        self.obeyed_later.push(so_far);
+                        return Ok(());
+                    }
                     let kind = if folder { Kind::Dir } else { Kind::File };
                     if !self.missing.iter().any(|(known, _)| *known == so_far) {
                         self.missing.push((so_far.clone(), kind));

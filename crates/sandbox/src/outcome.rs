@@ -129,6 +129,15 @@ impl Layers {
     }
 }
 
+/// What a look at the workspace found after a confined tree had ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Planted {
+    /// What was planted, and what was done with it.
+    pub findings: Vec<Finding>,
+    /// What could not be looked at.
+    pub unseen: Option<String>,
+}
+
 /// What came of a request to run a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -293,6 +302,8 @@ pub enum FindingKind {
     GitConfig,
     /// A set-user-id or set-group-id file.
     SetId,
+    /// A new file of the workspace that clients obey, such as instructions; it is named and left.
+    ClientFile,
 }
 
 impl FindingKind {
@@ -303,6 +314,7 @@ impl FindingKind {
             Self::GitHook => "git_hook",
             Self::GitConfig => "git_config",
             Self::SetId => "set_id",
+            Self::ClientFile => "client_file",
         }
     }
 }

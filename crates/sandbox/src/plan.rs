@@ -35,6 +35,8 @@ pub(crate) struct SandboxPlan {
     pub(crate) scratch_inodes: u64,
     /// Kernel resource numbers and values.
     pub(crate) limits: Vec<(u64, u64)>,
+    /// The processors that the tree is pinned to; none if it is not.
+    pub(crate) processors: Vec<u64>,
     pub(crate) rules: Vec<Rule>,
     /// The system-call filter, put together by the launcher while the inner stage starts; see `layers::l08_seccomp`.
     pub(crate) filter: Vec<u8>,
@@ -42,6 +44,10 @@ pub(crate) struct SandboxPlan {
     pub(crate) landlock_required: u64,
     /// The host's socket and the port inside, if the network is bridged.
     pub(crate) bridge: Option<(PathBuf, u64)>,
+    /// Loopback ports on which the launcher listens.
+    pub(crate) ports: Vec<u64>,
+    /// 1 if the command is the first of a tree that is held until the launcher ends it.
+    pub(crate) held: u64,
 }
 
 /// One step of building the new root; paths are absolute as seen inside.
@@ -63,6 +69,8 @@ pub(crate) enum RootStep {
     Scratch { path: PathBuf },
     /// The process file system of the new pid namespace.
     Proc { path: PathBuf },
+    /// Pseudo-terminals that nobody outside sees; left out where the system does not give them.
+    Terminals { path: PathBuf },
     /// The workspace with an overlay for writes.
     Overlay { path: PathBuf, upper: PathBuf, work: PathBuf, placeholders: Vec<(PathBuf, Kind)> },
     /// Made a mount point so that it cannot be renamed or removed.
@@ -80,6 +88,8 @@ pub(crate) enum Access {
     Write,
     /// A device node: readable and writable, its inode unchangeable.
     Device,
+    /// A device that is also steered, as a terminal is.
+    Terminal,
 }
 
 /// What a placeholder is.
@@ -106,6 +116,8 @@ pub(crate) struct KeeperPlan {
     pub(crate) read_only: Vec<PathBuf>,
     /// Folders that the tree sees empty and closed.
     pub(crate) hidden: Vec<PathBuf>,
+    /// The processors that the tree is pinned to; none if it is not.
+    pub(crate) processors: Vec<u64>,
 }
 
 impl Plan {
@@ -125,6 +137,7 @@ impl Plan {
                     out.number(*resource);
                     out.number(*value);
                 }
+                out.numbers(&plan.processors);
                 out.number(plan.rules.len() as u64);
                 for rule in &plan.rules {
                     out.path(&rule.path);
@@ -140,6 +153,8 @@ impl Plan {
                     }
                     None => out.number(0),
                 }
+                out.numbers(&plan.ports);
+                out.number(plan.held);
             }
             Self::Keeper(plan) => {
                 out.number(2);
@@ -147,6 +162,7 @@ impl Plan {
                 out.number(plan.own_namespace);
                 out.paths(&plan.read_only);
                 out.paths(&plan.hidden);
+                out.numbers(&plan.processors);
             }
         }
         out.0
@@ -162,6 +178,7 @@ impl Plan {
                 own_namespace: input.number()?,
                 read_only: input.list(In::path)?,
                 hidden: input.list(In::path)?,
+                processors: input.list(In::number)?,
             }),
             _ => return Err(malformed()),
         };
@@ -174,6 +191,7 @@ fn access_code(access: Access) -> u64 {
         Access::Read => 0,
         Access::Write => 1,
         Access::Device => 2,
+        Access::Terminal => 3,
     }
 }
 
@@ -197,6 +215,11 @@ impl Out {
     fn paths(&mut self, values: &[PathBuf]) {
         self.number(values.len() as u64);
         values.iter().for_each(|value| self.path(value));
+    }
+
+    fn numbers(&mut self, values: &[u64]) {
+        self.number(values.len() as u64);
+        values.iter().for_each(|value| self.number(*value));
     }
 
     fn strings(&mut self, values: &[OsString]) {
@@ -254,6 +277,7 @@ impl Out {
             RootStep::Protect { path } => self.tagged(10, path),
             RootStep::Mask { path } => self.tagged(11, path),
             RootStep::Copy { path } => self.tagged(12, path),
+            RootStep::Terminals { path } => self.tagged(13, path),
         }
     }
 }
@@ -300,6 +324,7 @@ impl In<'_> {
             0 => Ok(Access::Read),
             1 => Ok(Access::Write),
             2 => Ok(Access::Device),
+            3 => Ok(Access::Terminal),
             _ => Err(malformed()),
         }
     }
@@ -334,6 +359,7 @@ impl In<'_> {
             10 => Ok(RootStep::Protect { path }),
             11 => Ok(RootStep::Mask { path }),
             12 => Ok(RootStep::Copy { path }),
+            13 => Ok(RootStep::Terminals { path }),
             _ => Err(malformed()),
         }
     }
@@ -345,6 +371,7 @@ impl In<'_> {
             scratch_bytes: self.number()?,
             scratch_inodes: self.number()?,
             limits: self.list(|input| Ok((input.number()?, input.number()?)))?,
+            processors: self.list(Self::number)?,
             rules: self.list(|input| Ok(Rule { path: input.path()?, access: input.access()? }))?,
             filter: self.bytes()?,
             landlock_required: self.number()?,
@@ -353,6 +380,8 @@ impl In<'_> {
                 1 => Some((self.path()?, self.number()?)),
                 _ => return Err(malformed()),
             },
+            ports: self.list(Self::number)?,
+            held: self.number()?,
         })
     }
 }
@@ -399,14 +428,19 @@ mod tests {
                 RootStep::Protect { path: path() },
                 RootStep::Mask { path: path() },
                 RootStep::Copy { path: path() },
+                RootStep::Terminals { path: path() },
+                RootStep::BindAs { source: "/dev/tty".into(), path: path(), access: Access::Terminal },
             ],
             scratch_bytes: 3,
             scratch_inodes: 4,
             limits: vec![(1, 2)],
+            processors: vec![1, 0],
             rules: vec![Rule { path: path(), access: Access::Read }],
             filter: vec![5, 0, 7],
             landlock_required: 1,
             bridge: Some(("/sock".into(), 3128)),
+            ports: vec![8080],
+            held: 1,
         }
     }
 
@@ -419,6 +453,7 @@ mod tests {
             own_namespace: 1,
             read_only: vec!["/w/.geometry".into()],
             hidden: vec!["/h".into(), "/k".into()],
+            processors: vec![3],
         });
         assert_eq!(Plan::decode(&keeper.encode()).expect("decodes"), keeper);
     }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cpu;
 use crate::git_ignores;
 use crate::home;
 use crate::layer::LayerError;
@@ -12,10 +13,11 @@ use crate::layers::l05_limits;
 use crate::layers::l08_seccomp;
 use crate::layers::l08_tables::Choices;
 use crate::layers::l10_known::Known;
-use crate::names::Names;
+use crate::names::{MadeUp, Names};
+use crate::outcome::Layer;
 use crate::plan::{Access, CommandPlan, Kind, RootStep, Rule, SandboxPlan, env_entry};
 use crate::runs::own_folder;
-use crate::spec::{Profile, Sandbox, WorkspaceAccess};
+use crate::spec::{CpuHold, Profile, Sandbox, TreeSurroundings, WorkspaceAccess};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
@@ -32,7 +34,8 @@ const DEVICE_LINKS: [(&str, &str); 4] = [
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 /// Writable, private, gone with the run.
-const SCRATCH: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", HOME];
+const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const USER: &str = "agent";
 const HOME: &str = "/home/agent";
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// The port of the bridge inside, on the loopback interface of a network namespace of its own.
@@ -48,6 +51,8 @@ pub(crate) struct Prepared {
     pub(crate) standing: Vec<PathBuf>,
     /// Where the command may write, for the look afterwards.
     pub(crate) written: Vec<Written>,
+    /// Names that other programs obey, that are missing, and that the tree may make; relative to the workspace.
+    pub(crate) obeyed_later: Vec<PathBuf>,
 }
 
 /// A folder of the host that the command may change.
@@ -77,22 +82,31 @@ pub(crate) enum MemoryCount {
     Sampling,
 }
 
+/// What counts and holds the budgets of the tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counting {
+    pub(crate) memory: MemoryCount,
+    pub(crate) cpu: CpuHold,
+}
+
 /// Turns a request into a plan. `ours` are placeholders that other runs in the same workspace have made.
 pub(crate) fn prepare(
     spec: &Sandbox,
     writes: &Writes,
-    memory: MemoryCount,
+    counting: Counting,
     ours: &[PathBuf],
 ) -> Result<Prepared, LayerError> {
     let shown = match writes {
         Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
         Writes::Copy { copy } => copy.clone(),
     };
-    let names = Names::find(&shown)?;
+    let made_up = if spec.tree.is_some() { MadeUp::ForTree } else { MadeUp::All };
+    let names = Names::find(&shown, made_up)?;
     let folders = spec.write.iter().filter(|path| path.is_dir());
-    let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, LayerError>>()?;
+    let granted =
+        folders.map(|path| Ok((path.clone(), Names::find(path, made_up)?))).collect::<Result<Vec<_>, LayerError>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
-    system(&mut plan);
+    system(&mut plan, spec.tree.as_ref());
     let not_git_s: Vec<PathBuf> = names.missing.iter().map(|(name, _)| name).chain(ours).cloned().collect();
     plan.steps.extend(git_ignores::steps(&spec.workspace, &not_git_s));
     grants(spec, writes, &names, &mut plan);
@@ -105,8 +119,19 @@ pub(crate) fn prepare(
     if spec.profile == Profile::Compat {
         choices = choices.with_compat();
     }
-    if memory == MemoryCount::Sampling {
+    if let Some(tree) = &spec.tree {
+        choices = choices.with_unix_sockets();
+        plan.held = 1;
+        plan.ports = tree.ports.iter().map(|port| u64::from(*port)).collect();
+    }
+    if counting.memory == MemoryCount::Sampling {
         choices = choices.without_unseen_memory();
+    }
+    plan.processors = cpu::processors(counting.cpu, budgets.cpu).map_err(|error| {
+        LayerError::new(Layer::Limits, error.raw_os_error().unwrap_or(0), "choose processors".to_owned())
+    })?;
+    if !plan.processors.is_empty() {
+        choices = choices.with_pinned_processors();
     }
     plan.filter = l08_seccomp::program(choices)?;
     plan.landlock_required = u64::from(spec.profile == Profile::Strict);
@@ -123,7 +148,8 @@ pub(crate) fn prepare(
         }
     };
     let granted = granted.into_iter().map(|(root, names)| Written { root, base: None, known: names.known });
-    Ok(Prepared { plan, missing, standing: names.standing, written: granted.chain(workspace).collect() })
+    let written = granted.chain(workspace).collect();
+    Ok(Prepared { plan, missing, standing: names.standing, written, obeyed_later: names.obeyed_later })
 }
 
 /// Whether the command may write to what it sees as its workspace; a stage keeps writes out of the real one by itself.
@@ -134,26 +160,32 @@ fn may_write(spec: &Sandbox, writes: &Writes) -> bool {
     }
 }
 
+/// The environment of a command.
+const FIXED_ENV: [(&str, &str); 13] = [
+    ("PATH", SEARCH_PATH),
+    ("HOME", HOME),
+    ("USER", "agent"),
+    ("LOGNAME", "agent"),
+    ("SHELL", "/bin/sh"),
+    ("TMPDIR", "/tmp"),
+    ("TERM", "dumb"),
+    ("LANG", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    GIT_ENV,
+];
+/// What git must know to pass over the placeholders.
+const GIT_ENV: (&str, &str) = ("GIT_CONFIG_SYSTEM", git_ignores::SYSTEM_CONFIG);
+
 fn command(spec: &Sandbox) -> CommandPlan {
-    let mut env: Vec<OsString> = [
-        ("PATH", SEARCH_PATH),
-        ("HOME", HOME),
-        ("USER", "agent"),
-        ("LOGNAME", "agent"),
-        ("SHELL", "/bin/sh"),
-        ("TMPDIR", "/tmp"),
-        ("TERM", "dumb"),
-        ("LANG", "C.UTF-8"),
-        ("TZ", "UTC"),
-        ("PAGER", "cat"),
-        ("GIT_PAGER", "cat"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_CONFIG_SYSTEM", git_ignores::SYSTEM_CONFIG),
-    ]
-    .iter()
-    .filter(|(name, _)| !spec.env.iter().any(|(given, _)| given == name))
-    .map(|(name, value)| env_entry(OsStr::new(name), OsStr::new(value)))
-    .collect();
+    let fixed: &[(&str, &str)] = if spec.tree.is_some() { &[GIT_ENV] } else { &FIXED_ENV };
+    let mut env: Vec<OsString> = fixed
+        .iter()
+        .filter(|(name, _)| !spec.env.iter().any(|(given, _)| given == name))
+        .map(|(name, value)| env_entry(OsStr::new(name), OsStr::new(value)))
+        .collect();
     if spec.bridge.is_some() {
         let url = format!("http://127.0.0.1:{BRIDGE_PORT}");
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
@@ -168,7 +200,7 @@ fn command(spec: &Sandbox) -> CommandPlan {
 }
 
 /// The parts of the root that are the same for every run.
-fn system(plan: &mut SandboxPlan) {
+fn system(plan: &mut SandboxPlan, tree: Option<&TreeSurroundings>) {
     for name in SYSTEM {
         let path = PathBuf::from(name);
         let Ok(meta) = fs::symlink_metadata(&path) else {
@@ -182,7 +214,11 @@ fn system(plan: &mut SandboxPlan) {
             plan.rules.push(Rule { path, access: Access::Read });
         }
     }
-    etc(plan);
+    let (user, home) = tree.map_or((USER, Path::new(HOME)), |tree| (tree.user.as_str(), tree.home.as_path()));
+    etc(plan, user, home);
+    if tree.is_some() {
+        terminals(plan);
+    }
     for name in DEVICES {
         if let Ok(source) = fs::canonicalize(name) {
             plan.steps.push(RootStep::BindAs { source, path: name.into(), access: Access::Device });
@@ -195,18 +231,33 @@ fn system(plan: &mut SandboxPlan) {
     plan.steps.push(RootStep::Dir { path: "/run".into() });
     plan.steps.push(RootStep::Proc { path: "/proc".into() });
     plan.rules.push(Rule { path: "/proc".into(), access: Access::Read });
-    for path in SCRATCH {
+    for path in SCRATCH.into_iter().map(Path::new).chain([home]) {
         plan.steps.push(RootStep::Scratch { path: path.into() });
         plan.rules.push(Rule { path: path.into(), access: Access::Write });
     }
 }
 
+/// The controlling terminal, if the tree has one, and terminals of its own.
+fn terminals(plan: &mut SandboxPlan) {
+    plan.steps.push(RootStep::Terminals { path: "/dev/pts".into() });
+    plan.steps.push(RootStep::Symlink { path: "/dev/ptmx".into(), target: "pts/ptmx".into() });
+    plan.rules.push(Rule { path: "/dev/pts".into(), access: Access::Terminal });
+    if let Ok(source) = fs::canonicalize("/dev/tty") {
+        plan.steps.push(RootStep::BindAs { source, path: "/dev/tty".into(), access: Access::Terminal });
+        plan.rules.push(Rule { path: "/dev/tty".into(), access: Access::Terminal });
+    }
+}
+
 /// The few tables that programs look up, made up here, and what they need of the host's `/etc`.
-fn etc(plan: &mut SandboxPlan) {
+fn etc(plan: &mut SandboxPlan, user: &str, home: &Path) {
+    let home = home.display();
     let table = |name: &str, content: &str| RootStep::File { path: name.into(), content: content.as_bytes().to_vec() };
     plan.steps.extend([
-        table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
-        table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
+        table(
+            "/etc/passwd",
+            &format!("{user}:x:1000:1000:{user}:{home}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+        ),
+        table("/etc/group", &format!("{user}:x:1000:\nnogroup:x:65534:\n")),
         table("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
         table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
         table("/etc/hostname", "sandbox\n"),
@@ -259,6 +310,9 @@ fn walls(
         protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
         mask.extend(more.hidden.iter().map(|name| path.join(name)));
     }
+    let kept = spec.tree.iter().flat_map(|tree| &tree.read_only);
+    let writable = |path: &&PathBuf| spec.write.iter().chain([&spec.workspace]).any(|root| path.starts_with(root));
+    protect.extend(kept.filter(writable).filter(|path| path.exists()).cloned());
     // What no grant shows is hidden already.
     mask.extend(spec.hide.iter().filter(|path| is_shown(spec, path)).cloned());
     // Where a link named as a secret leads; a path that was granted itself was meant to be seen.
@@ -306,12 +360,13 @@ fn is_shown(spec: &Sandbox, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Layer;
     use crate::scratch::Scratch;
+
+    const COUNTED: Counting = Counting { memory: MemoryCount::Kernel, cpu: CpuHold::Free };
 
     fn plan(dir: &Path) -> Result<Prepared, LayerError> {
         let spec = Sandbox::new(dir, ["true"]).expect("a spec");
-        prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[])
+        prepare(&spec, &Writes::Direct, COUNTED, &[])
     }
 
     #[test]
@@ -324,8 +379,27 @@ mod tests {
         has(RootStep::Pin { path: dir.join("a") });
         has(RootStep::Pin { path: dir.join("a/b") });
         has(RootStep::Mask { path: dir.join("a/b/.env") });
-        has(RootStep::Protect { path: dir.join(".git") });
+        has(RootStep::Protect { path: dir.join(".geometry") });
         assert!(!steps.contains(&RootStep::Pin { path: dir.clone() }));
+    }
+
+    #[test]
+    fn box_1_a_workspace_without_a_repository_may_get_one() {
+        let dir = Scratch::new();
+        let prepared = plan(&dir).expect("a plan");
+        assert!(!prepared.missing.iter().any(|(name, _)| name.starts_with(".git")), "{:?}", prepared.missing);
+        assert!(!prepared.plan.steps.iter().any(|step| format!("{step:?}").contains("/.git\"")));
+    }
+
+    #[test]
+    fn box_1_a_tree_gets_the_folders_of_clients_made_up_and_no_single_file() {
+        let dir = Scratch::new();
+        let spec = Sandbox::new(&dir, ["true"]).expect("a spec").for_tree(TreeSurroundings::default());
+        let prepared = prepare(&spec, &Writes::Direct, COUNTED, &[]).expect("a plan");
+        assert!(prepared.missing.contains(&(PathBuf::from(".codex"), Kind::Dir)));
+        assert!(prepared.missing.iter().all(|(_, kind)| *kind == Kind::Dir), "{:?}", prepared.missing);
+        assert!(prepared.obeyed_later.contains(&PathBuf::from("AGENTS.md")));
+        assert_eq!(prepared.plan.held, 1);
     }
 
     #[test]
@@ -361,7 +435,7 @@ mod tests {
         fs::write(dir.join("secret"), "secret").expect("a secret");
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
-        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[]).expect("a plan").plan.steps;
+        let steps = prepare(&spec, &Writes::Direct, COUNTED, &[]).expect("a plan").plan.steps;
         assert!(steps.contains(&RootStep::Mask { path: dir.join("secret") }));
         assert!(!steps.contains(&RootStep::Mask { path: other.clone() }));
     }

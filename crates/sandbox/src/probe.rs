@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::layers::l01_cgroup::{Group, GroupLimits};
+use crate::layers::l01_cgroup::{Group, GroupLimits, GroupUse, Steering};
 use crate::layers::l07_landlock::ABI_MIN;
 use crate::layers::l08_seccomp;
 use crate::outcome::{Layer, LayerState, Outcome};
@@ -80,7 +80,7 @@ fn direct(layer: Layer) -> Option<(LayerHealth, String)> {
         Layer::Cgroup => {
             let budgets = Budgets::default();
             let limits = GroupLimits { memory: budgets.memory, processes: budgets.processes };
-            Some(match Group::create(Some(limits)) {
+            Some(match Group::create(GroupUse { limits: Some(limits), cpu: None, steering: Steering::NotNeeded }) {
                 Ok(group) => (LayerHealth::Works, group.describe()),
                 Err(error) if rustix::process::geteuid().is_root() => (LayerHealth::Missing, error.to_string()),
                 Err(error) => (LayerHealth::Replaced, format!("sampling watchdog: {error}")),

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tripwire_core::explain::Explain as _;
@@ -10,17 +10,19 @@ use tripwire_core::explain::Explain as _;
 use crate::capture::Capture;
 use crate::control::{Channel, News, TAG_PLAN};
 use crate::layer::LayerError;
-use crate::layers::l01_cgroup::{Group, GroupLimits};
+use crate::layers::l01_cgroup::{Group, GroupLimits, GroupUse, Steering};
 use crate::layers::l02_namespaces::{Launch, World, launch};
 use crate::layers::l10_known::Since;
 use crate::layers::l10_scan::{self, Ground};
-use crate::outcome::{Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
-use crate::plan::Plan;
-use crate::policy::{self, MemoryCount, Writes, Written};
+use crate::outcome::{
+    Budget, End, Finding, FindingFate, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Report,
+};
+use crate::plan::{Plan, SandboxPlan};
+use crate::policy::{self, Counting, MemoryCount, Writes, Written};
 use crate::procfs;
 use crate::running::{Alive, EndedRun, Event, Running};
 use crate::runs::{Filled, Patience, Placeholders};
-use crate::spec::{Profile, Sandbox};
+use crate::spec::{CpuHold, Profile, Sandbox};
 use crate::stage;
 use crate::watchdog::{self, Watch, WatchScope};
 
@@ -36,14 +38,7 @@ impl Sandbox {
 }
 
 fn run(spec: &Sandbox) -> Outcome {
-    let mut attempt = Attempt {
-        spec,
-        layers: Layers::default(),
-        start: Instant::now(),
-        since: watchdog::now(),
-        memory: MemoryCount::Sampling,
-        written: Vec::new(),
-    };
+    let mut attempt = Attempt::new(spec.clone());
     let mut result = attempt.go();
     if result.as_ref().is_err_and(|failure| failure.layer == Layer::Stage) && stage::is_fresh_overlay(spec) {
         // No overlay here: the same run on a copy of the workspace, named in the result.
@@ -71,13 +66,17 @@ fn run(spec: &Sandbox) -> Outcome {
     }
 }
 
-struct Attempt<'a> {
-    spec: &'a Sandbox,
+/// One start with what it has put on so far.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) spec: Sandbox,
     layers: Layers,
     start: Instant,
     since: Since,
-    memory: MemoryCount,
+    counting: Counting,
     written: Vec<Written>,
+    /// Names that other programs obey and that were missing; the look afterwards says which are there.
+    obeyed_later: Vec<PathBuf>,
 }
 
 /// What ended a command for which the kernel has only a signal: the budget that it spent.
@@ -91,16 +90,26 @@ fn blamed(end: End, memory_kills: u64) -> End {
     }
 }
 
-impl Attempt<'_> {
-    fn go(&mut self) -> Result<Report, LayerError> {
-        let mut group = self.cgroup()?;
-        if group.is_some() {
-            self.memory = MemoryCount::Kernel;
+impl Attempt {
+    pub(crate) fn new(spec: Sandbox) -> Self {
+        Self {
+            layers: Layers::default(),
+            start: Instant::now(),
+            since: watchdog::now(),
+            counting: Counting { memory: MemoryCount::Sampling, cpu: CpuHold::of(spec.budgets.cpu) },
+            written: Vec::new(),
+            obeyed_later: Vec::new(),
+            spec,
         }
+    }
+
+    fn go(&mut self) -> Result<Report, LayerError> {
+        // A confined command is ended by its pid namespace and never frozen.
+        let mut group = self.cgroup(Steering::NotNeeded)?;
         // The inner stage needs a moment to start; the workspace is looked at and prepared meanwhile.
         let running = self.start_inner(group.as_ref())?;
         let (mut placeholders, plan) = match self.prepare() {
-            Ok((placeholders, plan)) => (Some(placeholders), plan),
+            Ok((placeholders, plan)) => (Some(placeholders), Plan::Sandbox(Box::new(plan))),
             Err(failure) => {
                 running.abandon();
                 return Err(failure);
@@ -129,10 +138,13 @@ impl Attempt<'_> {
     }
 
     /// Layer 1. Root needs it, because the kernel ignores root's process limit; an ordinary user gets the sampling watchdog.
-    fn cgroup(&mut self) -> Result<Option<Group>, LayerError> {
-        let limits = GroupLimits { memory: self.spec.budgets.memory, processes: self.spec.budgets.processes };
-        let error = match Group::create(Some(limits)) {
+    pub(crate) fn cgroup(&mut self, steering: Steering) -> Result<Option<Group>, LayerError> {
+        let budgets = &self.spec.budgets;
+        let limits = GroupLimits { memory: budgets.memory, processes: budgets.processes };
+        let wanted = GroupUse { limits: Some(limits), cpu: budgets.cpu, steering };
+        let error = match Group::create(wanted) {
             Ok(group) => {
+                self.counting = Counting { memory: MemoryCount::Kernel, cpu: group.cpu() };
                 self.layers.set(Layer::Cgroup, LayerState::On(group.describe()));
                 return Ok(Some(group));
             }
@@ -156,8 +168,8 @@ impl Attempt<'_> {
     }
 
     /// What is shown and what has a wall, and the names that must be made for it.
-    fn prepare(&mut self) -> Result<(Placeholders, Plan), LayerError> {
-        let writes = stage::open_writes(self.spec)?;
+    pub(crate) fn prepare(&mut self) -> Result<(Placeholders, SandboxPlan), LayerError> {
+        let writes = stage::open_writes(&self.spec)?;
         let shown = match &writes {
             Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
             Writes::Copy { copy } => copy,
@@ -166,15 +178,16 @@ impl Attempt<'_> {
         loop {
             // Leftovers of killed runs go before the workspace is looked at.
             let mut placeholders = Placeholders::begin(shown, &patience).map_err(placeholder)?;
-            let prepared = policy::prepare(self.spec, &writes, self.memory, placeholders.shared())?;
+            let prepared = policy::prepare(&self.spec, &writes, self.counting, placeholders.shared())?;
             match placeholders.fill(&prepared.missing, &prepared.standing, &patience).map_err(placeholder)? {
                 Filled::Yes => {}
                 Filled::MovedOn if patience.is_over() => return Err(too_late("start in time")),
                 Filled::MovedOn => continue,
             }
             self.written = prepared.written;
+            self.obeyed_later = prepared.obeyed_later;
             self.refuse_late_start()?;
-            return Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))));
+            return Ok((placeholders, prepared.plan));
         }
     }
 
@@ -252,10 +265,13 @@ impl Attempt<'_> {
             None => on("loopback only"),
         };
         self.layers.set(Layer::Network, network);
-        let limits = format!(
+        let mut limits = format!(
             "{} processes, files of {} bytes, {} open files",
             budgets.processes, budgets.file_size.0, budgets.open_files
         );
+        if let Some(cpu) = self.counting.cpu.describe(budgets.cpu) {
+            limits.push_str(&format!(", {cpu}"));
+        }
         self.layers.set(Layer::Limits, LayerState::On(limits));
         self.layers.set(Layer::Privileges, on("no capability, no_new_privs"));
         let landlock = match (landlock, self.spec.profile) {
@@ -329,19 +345,32 @@ impl Attempt<'_> {
         Ok(EndedRun { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
 
-    fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> WatchScope {
+    pub(crate) fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> WatchScope {
         WatchScope {
             scratch,
             proc,
             roots: self.written.iter().map(|written| written.root.clone()).collect(),
             since: self.since,
             budgets: self.spec.budgets,
-            memory: self.memory,
+            memory: self.counting.memory,
         }
     }
 
+    /// Whether the last look saw everything; if not, what it did not see.
+    pub(crate) fn unseen(&self) -> Option<String> {
+        match self.layers.get(Layer::Scan) {
+            Some(LayerState::Missing(what)) => Some(what.clone()),
+            Some(LayerState::On(_) | LayerState::Replaced(_) | LayerState::Relaxed(_) | LayerState::Off) | None => None,
+        }
+    }
+
+    /// How the processor time of the tree is held.
+    pub(crate) fn cpu(&self) -> CpuHold {
+        self.counting.cpu
+    }
+
     /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.
-    fn scan(&mut self) -> Vec<Finding> {
+    pub(crate) fn scan(&mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut unseen = None;
         for written in &self.written {
@@ -357,6 +386,13 @@ impl Attempt<'_> {
             };
             unseen = failed.map(|what| format!("`{}`: {what}", root.display())).or(unseen);
         }
+        let there = |name: &&PathBuf| std::fs::symlink_metadata(self.spec.workspace.join(name)).is_ok();
+        findings.extend(self.obeyed_later.iter().filter(there).map(|name| Finding {
+            kind: FindingKind::ClientFile,
+            path: name.clone(),
+            action: "new: clients obey it, read it first".to_owned(),
+            fate: FindingFate::Disarmed,
+        }));
         let state = match unseen {
             Some(text) => LayerState::Missing(text),
             None => LayerState::On(format!("{} findings", findings.len())),

@@ -40,6 +40,60 @@ impl Bytes {
     }
 }
 
+/// Processor time in thousandths of a processor: 1,500 is one and a half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MilliCores(pub u64);
+
+impl MilliCores {
+    /// The processors that this needs at least.
+    #[must_use]
+    pub const fn whole(self) -> u64 {
+        let whole = self.0.div_ceil(1_000);
+        if whole == 0 { 1 } else { whole }
+    }
+}
+
+impl std::fmt::Display for MilliCores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (whole, part) = (self.0 / 1_000, self.0 % 1_000);
+        if part == 0 {
+            return write!(f, "{whole}");
+        }
+        let digits = format!("{part:03}");
+        write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+    }
+}
+
+/// What holds the processor time of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuHold {
+    /// The scheduler's quota of a cgroup.
+    Quota,
+    /// The processors that the tree is pinned to; without the sandbox's filter a program could leave them.
+    Pinned,
+    /// Nothing: there is no limit.
+    Free,
+}
+
+impl CpuHold {
+    /// The hold without a cgroup.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of(limit: Option<MilliCores>) -> Self {
+        limit.map_or(Self::Free, |_| Self::Pinned)
+    }
+
+    /// What is said of it in a result.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn describe(self, limit: Option<MilliCores>) -> Option<String> {
+        let limit = limit?;
+        match self {
+            Self::Quota => Some(format!("{limit} processors by quota")),
+            Self::Pinned => Some(format!("{limit} processors by pinning to {}", limit.whole())),
+            Self::Free => None,
+        }
+    }
+}
+
 /// How missing layers are treated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -69,6 +123,8 @@ pub struct Budgets {
     pub memory: Bytes,
     /// Processes and threads alive at once.
     pub processes: u64,
+    /// Processor time; without a limit the tree may use all.
+    pub cpu: Option<MilliCores>,
     /// The largest single file.
     pub file_size: Bytes,
     /// All files written, in the workspace and in the private `/tmp` together.
@@ -88,6 +144,7 @@ impl Default for Budgets {
         Self {
             memory: Bytes::mebi(512),
             processes: 256,
+            cpu: None,
             file_size: Bytes::mebi(160),
             disk: Bytes::mebi(320),
             inodes: 12_000,
@@ -96,6 +153,49 @@ impl Default for Budgets {
             time: Duration::from_secs(120),
         }
     }
+}
+
+impl Budgets {
+    /// The budgets of a client's whole tree, which builds and tests and lives for hours: three quarters of the machine's memory,
+    /// and as much of the rest as honest work does not meet.
+    #[must_use]
+    pub fn of_client() -> Self {
+        let disk = Bytes::mebi(32 * 1024);
+        Self {
+            memory: Bytes(machine_memory().map_or(Bytes::mebi(4 * 1024).0, |bytes| bytes / 4 * 3)),
+            processes: 4_096,
+            cpu: None,
+            file_size: disk,
+            disk,
+            inodes: 2_000_000,
+            open_files: open_files_max(),
+            output: Bytes::mebi(1),
+            // Of the start alone: how long the tree lives is its caller's to say.
+            time: Duration::from_secs(60),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn machine_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    info.totalram.checked_mul(u64::from(info.mem_unit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn machine_memory() -> Option<u64> {
+    None
+}
+
+/// As many as our own limit allows: nobody may raise it.
+#[cfg(target_os = "linux")]
+fn open_files_max() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(65_536).min(65_536)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_files_max() -> u64 {
+    4_096
 }
 
 /// Where staged writes are kept.
@@ -110,6 +210,19 @@ pub enum WorkspaceAccess {
     /// It may write.
     #[default]
     Write,
+}
+
+/// What a confined tree has around it beyond what a single command has; see [`Sandbox::for_tree`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeSurroundings {
+    /// The home of its user: empty, private, gone with the tree; what is granted below it is shown.
+    pub home: PathBuf,
+    /// The name of its user.
+    pub user: String,
+    /// Loopback ports inside on which the caller listens from outside; at most two.
+    pub ports: Vec<u16>,
+    /// Files and folders below what is granted that the tree may only read.
+    pub read_only: Vec<PathBuf>,
 }
 
 /// A confined command, ready to run.
@@ -127,6 +240,8 @@ pub struct Sandbox {
     pub(crate) stage: Option<PathBuf>,
     pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) bridge: Option<PathBuf>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
+    pub(crate) tree: Option<TreeSurroundings>,
     pub(crate) inner_exe: Option<PathBuf>,
     pub(crate) interrupt: Interrupt,
 }
@@ -158,6 +273,7 @@ impl Sandbox {
             stage: None,
             workspace_access: WorkspaceAccess::Write,
             bridge: None,
+            tree: None,
             inner_exe: None,
             interrupt: Interrupt::default(),
         })
@@ -248,6 +364,14 @@ impl Sandbox {
         Ok(self)
     }
 
+    /// The layers are for a whole tree that lives long, has streams and an environment of its caller's, and may use unix
+    /// sockets and terminals of its own; see `TreeSpec::confined`.
+    #[must_use]
+    pub fn for_tree(mut self, surroundings: TreeSurroundings) -> Self {
+        self.tree = Some(surroundings);
+        self
+    }
+
     /// Another binary for the inner stage than the running one. It must call [`crate::inner_main`] first; for tests.
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
@@ -306,6 +430,15 @@ mod tests {
     fn box_1_an_ordinary_folder_is_accepted() {
         let dir = std::env::temp_dir();
         assert!(Sandbox::new(&dir, ["true"]).is_ok());
+    }
+
+    #[test]
+    fn processors_are_written_as_people_write_them() {
+        for (milli, text, whole) in
+            [(1_000, "1", 1), (1_500, "1.5", 2), (50, "0.05", 1), (0, "0", 1), (2_001, "2.001", 3)]
+        {
+            assert_eq!((MilliCores(milli).to_string().as_str(), MilliCores(milli).whole()), (text, whole));
+        }
     }
 
     #[test]

@@ -5,11 +5,14 @@
 //! not, the keeper is a subreaper, orphans come back to it, and they are hunted down one by one. A cgroup is used on top where
 //! one can be made. If the launcher is killed, the keeper ends the tree.
 
+mod confined;
 pub(crate) mod keeper;
 mod shield;
 mod spec;
 
+use self::confined::ConfinedTree;
 use std::io;
+use std::net::TcpListener;
 use std::num::NonZeroI32;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -17,13 +20,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::control::{Channel, News, TAG_KILL, TAG_PLAN};
+use crate::cpu;
 use crate::error::TreeError;
-use crate::layers::l01_cgroup::{Frozen, Group};
+use crate::layers::l01_cgroup::{Frozen, Group, GroupUse, Steering};
 use crate::layers::l02_namespaces::{Launch, Reap, Started, World, launch};
-use crate::outcome::{Layer, Receipt};
+use crate::outcome::{Budget, Layer, Planted, Receipt};
 use crate::plan::{KeeperPlan, Plan};
 use crate::procfs::{self, Identity, signal_each};
 use crate::run::inner_exe;
+use crate::spec::{CpuHold, Sandbox};
 use crate::sys;
 
 pub use spec::{Containment, Shield, TreeSpec, TreeStdio};
@@ -51,6 +56,10 @@ impl TreeSpec {
         if self.argv.is_empty() {
             return Err(TreeError::NoCommand);
         }
+        if let Some(sandbox) = &self.sandbox {
+            // No fallback: what cannot be confined is not run.
+            return self.start_confined(sandbox);
+        }
         // The best first; only a system that refuses gets less, and the tree says what it has.
         let wishes = [
             (Containment::PidNamespace, Shield::Up),
@@ -64,7 +73,8 @@ impl TreeSpec {
             if !wanted || (shield == Shield::Up && !shielded) {
                 continue;
             }
-            refused = match self.try_start(Group::create(None).ok(), containment, shield) {
+            let wanted = GroupUse { limits: None, cpu: self.cpu, steering: Steering::Needed };
+            refused = match self.try_start(Group::create(wanted).ok(), containment, shield) {
                 Ok(tree) => return Ok(tree),
                 Err(error) => error,
             };
@@ -77,6 +87,38 @@ impl TreeSpec {
 
     fn try_start(&self, group: Option<Group>, containment: Containment, shield: Shield) -> Result<Tree, TreeError> {
         let at = |what: &'static str| move |source: io::Error| TreeError::Start { what, source };
+        let world = match containment {
+            Containment::PidNamespace => World::Held,
+            Containment::Subreaper => World::Bare,
+        };
+        if containment == Containment::Subreaper {
+            // If the keeper itself is killed, its orphans come to us.
+            sys::become_subreaper().map_err(at("become a subreaper"))?;
+        }
+        let cpu = group.as_ref().map_or_else(|| CpuHold::of(self.cpu), Group::cpu);
+        let (started, control) = self.launch(world, group.as_ref())?;
+        let tree = Tree { started, control, group, containment, shield, exit: None, ended: false, cpu, confined: None };
+        let mut plan = self.plan(containment, shield)?;
+        plan.processors = cpu::processors(cpu, self.cpu).map_err(at("choose processors"))?;
+        tree.begin(plan)
+    }
+
+    fn start_confined(&self, sandbox: &Sandbox) -> Result<Tree, TreeError> {
+        let mut confined = ConfinedTree::new(sandbox, self);
+        let group = confined.group()?;
+        let (started, control) = self.launch(World::Confined, group.as_ref())?;
+        let (containment, shield, cpu) = (Containment::PidNamespace, Shield::Up, confined.cpu());
+        // A tree that does not come to its command is ended when it is dropped.
+        let mut tree =
+            Tree { started, control, group, containment, shield, exit: None, ended: false, cpu, confined: None };
+        let confined = tree.confined.insert(confined);
+        confined.enter(self, &tree.control)?;
+        Ok(tree)
+    }
+
+    /// Starts our own binary again, with the streams of the tree; it waits for its plan on the channel.
+    fn launch(&self, world: World, group: Option<&Group>) -> Result<(Started, Channel), TreeError> {
+        let at = |what: &'static str| move |source: io::Error| TreeError::Start { what, source };
         let (control, control_in) = Channel::pair().map_err(at("make the control channel"))?;
         let exe = inner_exe(self.inner_exe.as_deref()).map_err(at("open our own binary"))?;
         let null =
@@ -86,17 +128,9 @@ impl TreeSpec {
             Some(TreeStdio::Fd(fd)) => fd.as_fd(),
             Some(TreeStdio::Inherit) | None => sys::stdio(fallback),
         };
-        let world = match containment {
-            Containment::PidNamespace => World::Held,
-            Containment::Subreaper => World::Bare,
-        };
-        if containment == Containment::Subreaper {
-            // If the keeper itself is killed, its orphans come to us.
-            sys::become_subreaper().map_err(at("become a subreaper"))?;
-        }
         let started = launch(&Launch {
             world,
-            group: group.as_ref(),
+            group,
             exe: exe.as_fd(),
             stdin: stream(0, 0),
             stdout: stream(1, 1),
@@ -104,9 +138,7 @@ impl TreeSpec {
             control: control_in.as_fd(),
         })
         .map_err(at("start the keeper"))?;
-        drop(control_in);
-        let tree = Tree { started, control, group, containment, shield, exit: None, ended: false };
-        tree.begin(self.plan(containment, shield)?)
+        Ok((started, control))
     }
 }
 
@@ -120,9 +152,39 @@ pub struct Tree {
     shield: Shield,
     exit: Option<TreeExit>,
     ended: bool,
+    cpu: CpuHold,
+    /// What a sandbox around it needs until the end.
+    confined: Option<ConfinedTree>,
 }
 
 impl Tree {
+    /// What holds its processor time.
+    #[must_use]
+    pub fn cpu(&self) -> CpuHold {
+        self.cpu
+    }
+
+    /// Whether it is confined by the sandbox's layers.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
+    /// The listeners on loopback ports inside its sandbox, in the order of the ports; each is given once.
+    pub fn listeners(&mut self) -> Vec<TcpListener> {
+        self.confined.as_mut().map(ConfinedTree::listeners).unwrap_or_default()
+    }
+
+    /// The budget that its sandbox counts by looking and that is spent; the caller ends the tree then.
+    pub fn spent(&mut self) -> Option<Budget> {
+        self.confined.as_mut().and_then(ConfinedTree::spent)
+    }
+
+    /// What it planted for others, looked for once and made harmless; for an ended tree.
+    pub fn planted(&mut self) -> Planted {
+        self.confined.as_mut().map(ConfinedTree::planted).unwrap_or_default()
+    }
+
     fn begin(mut self, plan: KeeperPlan) -> Result<Self, TreeError> {
         let at = |source| TreeError::Start { what: "speak to the keeper", source };
         let program = plan.command.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -278,6 +340,9 @@ impl Tree {
         let keeper = usize::from(reap == Reap::StillThere);
         let alive = seen.iter().filter(|id| procfs::is_alive(**id)).count().max(left).max(keeper);
         drop(self.group.take());
+        if let Some(confined) = &mut self.confined {
+            confined.end();
+        }
         Receipt {
             ended: u64::try_from(seen.len().saturating_sub(alive)).unwrap_or(u64::MAX),
             survivors: u64::try_from(alive).unwrap_or(u64::MAX),

@@ -1,13 +1,14 @@
 //! Systems other than Linux: everything compiles, nothing runs, and every answer says so.
 
 use std::ffi::OsStr;
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::error::TreeError;
-use crate::outcome::{Layer, Layers, NotRun, Outcome, Receipt};
-use crate::spec::Sandbox;
+use crate::outcome::{Budget, Layer, Layers, NotRun, Outcome, Planted, Receipt};
+use crate::spec::{CpuHold, MilliCores, Sandbox};
 
 const NOT_YET: &str = "the sandbox is not supported yet on this system";
 const HINT: &str = "use Linux 5.19 or newer, for instance in a virtual machine";
@@ -221,6 +222,18 @@ impl TreeSpec {
         self
     }
 
+    /// See the Linux version.
+    #[must_use]
+    pub fn cpu(self, _limit: Option<MilliCores>) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn confined(self, _sandbox: Sandbox) -> Self {
+        self
+    }
+
     /// Always refuses.
     ///
     /// # Errors
@@ -274,6 +287,33 @@ impl Tree {
     /// See the Linux version.
     #[must_use]
     pub fn count(&self) -> usize {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn cpu(&self) -> CpuHold {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    pub fn listeners(&mut self) -> Vec<TcpListener> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    pub fn spent(&mut self) -> Option<Budget> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    pub fn planted(&mut self) -> Planted {
         match *self {}
     }
 

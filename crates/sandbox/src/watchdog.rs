@@ -34,9 +34,36 @@ const BLOCK_BYTES: u64 = 512;
 const FIRST_PROCESS: &[u8] = b"1";
 const STATUS_BYTES_MAX: u64 = 16 * 1024;
 
+/// How closely a run is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A command with small budgets.
+    Command,
+    /// A tree that lives for hours with large ones: its files are counted when the file system has grown by what is left, and
+    /// otherwise rarely.
+    Tree,
+}
+
+impl Pace {
+    fn calm(self) -> Duration {
+        match self {
+            Self::Command => CALM,
+            Self::Tree => Duration::from_millis(100),
+        }
+    }
+
+    fn count_every_min(self) -> Duration {
+        match self {
+            Self::Command => COUNT_EVERY_MIN,
+            Self::Tree => Duration::from_secs(30),
+        }
+    }
+}
+
 /// The looks at one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    pace: Pace,
     sight: WatchScope,
     counted: Counted,
     pause: Duration,
@@ -86,7 +113,14 @@ impl Watch {
             took: Duration::ZERO,
             blind: false,
         };
-        Self { sight, counted, pause: CALM, looked: Instant::now() }
+        Self { pace: Pace::Command, sight, counted, pause: CALM, looked: Instant::now() }
+    }
+
+    /// The same at another pace.
+    pub(crate) fn at(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self.pause = pace.calm();
+        self
     }
 
     /// How long to wait until the next look.
@@ -113,7 +147,7 @@ impl Watch {
         let grown = sight.used().grown_since(self.counted.used_then);
         let guess = self.counted.usage.plus(grown).plus(scratch);
         let suspicious = sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
-        if suspicious || self.counted.is_old() {
+        if suspicious || self.counted.is_old(self.pace) {
             let mut fresh = sight.count();
             if fresh.blind {
                 // What was hidden from the count is taken to be the command's: the file system's growth counts in full.
@@ -125,7 +159,7 @@ impl Watch {
             }
         }
         let (bytes, files) = (sight.budgets.disk.0 / 2, sight.budgets.inodes / 2);
-        self.pause = if guess.bytes > bytes || guess.files > files { ALERT } else { CALM };
+        self.pause = if guess.bytes > bytes || guess.files > files { ALERT } else { self.pace.calm() };
         None
     }
 }
@@ -261,9 +295,9 @@ struct Counted {
 }
 
 impl Counted {
-    fn is_old(&self) -> bool {
-        let blind = self.used_then.files == 0;
-        let every = if blind { COUNT_EVERY_BLIND } else { COUNT_EVERY_MIN };
+    fn is_old(&self, pace: Pace) -> bool {
+        let blind = self.used_then.files == 0 && pace == Pace::Command;
+        let every = if blind { COUNT_EVERY_BLIND } else { pace.count_every_min() };
         self.at.elapsed() > every.max(self.took * COUNT_SHARE)
     }
 }

@@ -1,15 +1,18 @@
 //! The end of a run: what the journal does not know yet, the person's own test command, and what the verdict rests on.
 
+use crate::confinement::ConfinedCommand;
 use crate::ending::Ending;
 use crate::report::Proof;
 use crate::run_context::RunContext;
 use crate::transcript_audit::Shown;
 use crate::verify::{self, TestBench, Verified};
+use std::ffi::OsString;
 use std::time::Instant;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::input::{Fault, HumanAct, What};
 use tripwire_core::label::Label;
+use tripwire_sandbox::TreeSpec;
 use tripwire_workspace::account;
 
 /// What a run came to.
@@ -92,16 +95,19 @@ fn journal(context: &RunContext<'_>, ending: Ending) -> Ending {
 fn verify(context: &RunContext<'_>, ending: &mut Ending, deadline: Option<Instant>) -> Option<Verified> {
     let Ending::Done(verdict) = ending else { return None };
     let command = context.options.verify.as_deref()?;
-    let bench = TestBench {
-        command,
-        cwd: &context.options.cwd,
+    let words: Vec<OsString> = ["sh", "-c", command].iter().map(OsString::from).collect();
+    let tree = context.tree(&ConfinedCommand {
+        command: &words,
+        programs: 1,
         env: &context.options.env,
         read_only: &context.read_only(&[]),
-        hidden: &context.hidden(),
-        stderr: context.options.stderr,
-        until: deadline,
+        port: None,
+    });
+    let run = |spec: TreeSpec| {
+        let bench = TestBench { command, spec, stderr: context.options.stderr, until: deadline };
+        verify::run(bench, context.notifier.as_ref()).map_err(|error| error.to_string())
     };
-    let verified = verify::run(&bench, context.notifier.as_ref()).unwrap_or_else(|error| {
+    let verified = tree.map_err(|error| error.to_string()).and_then(run).unwrap_or_else(|error| {
         context.notifier.say(&format!("tripwire: the test command could not be run: {error}"));
         Verified::Cut
     });

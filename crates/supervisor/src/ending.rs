@@ -6,7 +6,7 @@ use tripwire_clients::Client;
 use tripwire_clients::launch::ExitMessage;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
-use tripwire_sandbox::TreeExit;
+use tripwire_sandbox::{Budget, TreeExit};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -77,6 +77,8 @@ pub(crate) enum WorkerEnd {
     Held(HoldReason),
     /// The guard does not hold.
     Broken(String),
+    /// A budget of its sandbox is spent.
+    OverBudget(Budget),
     /// This process was asked to end.
     Interrupted,
     /// A fresh worker is to go on with the briefing.
@@ -106,6 +108,10 @@ impl EndFacts<'_> {
             WorkerEnd::Stopped(reason) => Ending::Stopped(*reason),
             WorkerEnd::Held(reason) => Ending::Held(*reason),
             WorkerEnd::Broken(why) => Ending::GuardBroken(why.clone()),
+            WorkerEnd::OverBudget(budget) => Ending::ClientFailed(format!(
+                "its processes used more {} than the sandbox's limit, and were ended",
+                budget.name()
+            )),
             WorkerEnd::Interrupted => Ending::Stopped(StopReason::StoppedByPerson),
             WorkerEnd::Restart | WorkerEnd::Switch(_) => Ending::Held(HoldReason::Context),
             WorkerEnd::ByItself(exit) => self.by_itself(*exit),

@@ -9,7 +9,7 @@ use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::FileError;
 use tripwire_gateway::GatewayError;
 use tripwire_gateway::run_mode::RouteError;
-use tripwire_sandbox::TreeError;
+use tripwire_sandbox::{SpecError, TreeError};
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::geometry::report_parts::UnreadReportError;
 
@@ -52,6 +52,15 @@ pub enum RunError {
     /// The record of the run cannot be written.
     #[error(transparent)]
     Record(#[from] FileError),
+    /// The sandbox cannot be made as it was asked for.
+    #[error(transparent)]
+    Sandbox(#[from] SpecError),
+    /// A confined client could not ask its model.
+    #[error("in the sandbox the client cannot ask its model: {why}")]
+    NoWayToModel {
+        /// Why not.
+        why: String,
+    },
     /// The run's own folder, socket or threads cannot be made.
     #[error("cannot {what}: {error}")]
     Setup {
@@ -80,13 +89,22 @@ impl Explain for RunError {
             Self::Gateway(error) => error.hint(),
             Self::Route(_) => "set the client's base URL right, or run with `--no-gateway`".into(),
             Self::Record(error) => error.hint(),
+            Self::Sandbox(error) => error.hint(),
+            Self::NoWayToModel { .. } => {
+                "the way to the model is the run's gateway: let the client use it, or run with `--no-sandbox`".into()
+            }
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
         }
     }
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Tree(_) | Self::Route(_) => ExitClass::BadInput,
+            Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Route(_) | Self::Sandbox(_) => {
+                ExitClass::BadInput
+            }
+            Self::Tree(error @ TreeError::Layer { .. }) => error.exit_class(),
+            Self::Tree(_) => ExitClass::BadInput,
+            Self::NoWayToModel { .. } => ExitClass::DoesNotHold,
             Self::Unread(error) => error.exit_class(),
             Self::Launch(error) => error.exit_class(),
             Self::Blocked("STOP") => ExitClass::Stopped,

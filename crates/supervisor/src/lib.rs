@@ -6,6 +6,7 @@
 //! out whether the client likes it or not.
 
 mod closing;
+mod confinement;
 mod ending;
 mod engine_thread;
 mod error;
@@ -23,6 +24,7 @@ mod run_loop;
 mod serve;
 pub mod socket;
 mod sources;
+mod traffic;
 mod transcript_audit;
 mod verify;
 mod watch;
@@ -31,12 +33,15 @@ mod worker;
 
 pub use ending::Ending;
 pub use error::RunError;
-pub use options::{GatewaySwitch, Notifier, Output, Presence, RunOptions, StderrUse, WatchLimits};
-pub use report::{EngineSwitch, GatewayReport, GatewayState, Proof, RunReport};
+pub use options::{GatewaySwitch, Notifier, Output, Presence, RunOptions, SandboxOptions, StderrUse, WatchLimits};
+pub use report::{EngineSwitch, GatewayReport, GatewayState, Isolation, Proof, RunReport};
+pub use traffic::Traffic;
 pub use verify::Verified;
 
+use confinement::Confinement;
 use folder::RunFolder;
 use model_gateway::WaitingGateway;
+use run_context::RunPlace;
 use run_loop::{FallbackEngine, RunLoop};
 use std::ffi::OsString;
 use std::path::Path;
@@ -78,6 +83,11 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
         notifier.say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
     interrupts::watch().map_err(setup("watch for interrupts"))?;
+    let mut options = options.clone();
+    let clients: Vec<Client> =
+        [program].iter().chain(fallbacks.iter().map(|next| &next.program)).map(|found| found.client).collect();
+    let confinement = Confinement::prepare(&mut options, &folder, &clients, notifier.as_ref())?;
+    let options = &options;
     let gateway = WaitingGateway::open(options).map_err(setup("open a port for the gateway"))?;
     let place = gateway.as_ref().map(WaitingGateway::place);
     let first = worker::prepare(options, &folder, place, program, &options.command)?;
@@ -89,7 +99,8 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
     .with_reporting(options.reporting);
     notifier.begun(driver.session());
     let gateway = gateway.map(|gateway| gateway.serve(options, &driver, &notifier)).transpose()?;
-    RunLoop::open(options, &folder, driver, notifier, gateway)?.run(first, fallbacks)
+    let place = RunPlace { options, folder: &folder, confinement: confinement.as_ref() };
+    RunLoop::open(place, driver, notifier, gateway)?.run(first, fallbacks)
 }
 
 fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError> {

@@ -4,6 +4,7 @@ use crate::error::RunError;
 use crate::options::{GatewaySwitch, Notifier, RunOptions};
 use crate::report::{GatewayReport, GatewayState};
 use std::collections::VecDeque;
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,7 +49,7 @@ impl WaitingGateway {
             let found = options.env.iter().find(|(known, _)| known == name);
             found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
         };
-        let (url, token) = (self.url, self.port.token().to_owned());
+        let (url, token, port) = (self.url, self.port.token().to_owned(), self.port.port());
         let talk = Arc::clone(notifier);
         let settings = RunSettings {
             layout: options.workspace.layout(),
@@ -64,6 +65,7 @@ impl WaitingGateway {
         Ok(ModelGateway {
             url,
             token,
+            port,
             gateway,
             news: Mutex::new(WaitingNews { received, waiting: VecDeque::new(), calls: VecDeque::new() }),
             budget: Mutex::new(driver.view().budget_micro_usd),
@@ -80,6 +82,7 @@ impl WaitingGateway {
 pub(crate) struct ModelGateway {
     url: String,
     token: String,
+    port: u16,
     gateway: RunGateway,
     news: Mutex<WaitingNews>,
     /// The session's budget, as the gateway knows it.
@@ -98,6 +101,16 @@ impl ModelGateway {
     /// What a client is told of it.
     pub(crate) fn place(&self) -> GatewayPlace<'_> {
         GatewayPlace { url: &self.url, token: &self.token }
+    }
+
+    /// The port that clients ask.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Serves on the same port in the network of a confined client.
+    pub(crate) fn serve_also(&self, listener: TcpListener) -> std::io::Result<()> {
+        self.gateway.serve_also(listener)
     }
 
     /// A worker begins whose calls take this way; what goes past the gateway is said before it starts.

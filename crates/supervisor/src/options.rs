@@ -1,9 +1,13 @@
 //! What a person asks for: the client, the workspace, the limits, and who is told about it.
 
+use crate::traffic::Traffic;
 use std::ffi::OsString;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tripwire_clients::{Client, Homes};
+use tripwire_sandbox::{Budgets, MilliCores, WorkspaceAccess};
 use tripwire_session::driver::{Driver, Reporting, Signing, StepOutcome};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::session::SessionId;
@@ -37,7 +41,7 @@ pub enum StderrUse {
 }
 
 /// What a person asks for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RunOptions {
     /// The client's command line.
     pub command: Vec<OsString>,
@@ -79,6 +83,23 @@ pub struct RunOptions {
     pub limits: WatchLimits,
     /// Whether model calls go through the gateway.
     pub gateway: GatewaySwitch,
+    /// The sandbox around the client's whole tree, if a person wants one.
+    pub sandbox: Option<SandboxOptions>,
+    /// Processor time of the tree.
+    pub cpu: Option<MilliCores>,
+}
+
+/// The sandbox around a client.
+#[derive(Debug, Clone)]
+pub struct SandboxOptions {
+    /// Whether the client may write to the workspace.
+    pub access: WorkspaceAccess,
+    /// Budgets of the whole tree; their time is that of the start.
+    pub budgets: Budgets,
+    /// The proxy that lets named hosts through, and what passed there; none without such a host.
+    pub network: Option<Arc<UnixListener>>,
+    /// What passed at the proxy.
+    pub traffic: Arc<Traffic>,
 }
 
 /// Whether model calls go through the gateway.

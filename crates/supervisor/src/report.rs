@@ -40,10 +40,21 @@ pub struct RunReport {
     pub switches: Vec<EngineSwitch>,
     /// What held the processes together.
     pub containment: &'static str,
-    /// Whether the client's processes saw `.geometry/` read-only and no key.
-    pub shielded: bool,
+    /// What the client's processes were kept from.
+    pub isolation: Isolation,
     /// What passed the gateway; none where the person wanted none.
     pub gateway: Option<GatewayReport>,
+}
+
+/// What the processes of a client were kept from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Nothing: this system keeps no path from them.
+    None,
+    /// They saw `.geometry/` read-only and no key of ours.
+    Shielded,
+    /// Their whole tree ran in the sandbox.
+    Sandboxed,
 }
 
 /// What passed the gateway of a run.

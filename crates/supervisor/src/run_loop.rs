@@ -1,22 +1,22 @@
 //! One worker after the other: each is started, watched to its end and ended for certain, until the run is over.
 
 use crate::closing::{self, Closed};
+use crate::confinement;
 use crate::ending::{EndFacts, Ending, WorkerEnd};
 use crate::engine_thread::EngineThread;
 use crate::error::RunError;
-use crate::folder::RunFolder;
 use crate::guard::{Guard, GuardPlace};
 use crate::hook_silence::HookSilence;
 use crate::late_hooks::LateHooks;
 use crate::model_gateway::ModelGateway;
 use crate::options::{Notifier, RunOptions};
 use crate::output_tap::{OutputTap, StderrTail};
-use crate::report::{EngineSwitch, RunReport};
-use crate::run_context::RunContext;
+use crate::report::{EngineSwitch, Isolation, RunReport};
+use crate::run_context::{RunContext, RunPlace};
 use crate::serve;
 use crate::transcript_audit::{Shown, TranscriptAudit};
 use crate::verify;
-use crate::watch::{NextEngine, Watch, WorkerClock};
+use crate::watch::{NextEngine, Watch, WatchEnd, WorkerClock};
 use crate::worker::{self, StartedWorker, Worker};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Compaction, EngineSwitched, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
-use tripwire_sandbox::{Receipt, Shield, TreeExit};
+use tripwire_sandbox::{CpuHold, Receipt, Shield, TreeExit, WorkspaceAccess};
 use tripwire_session::driver::Driver;
 use tripwire_session::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_workspace::clock;
@@ -63,6 +63,9 @@ pub(crate) struct RunLoop<'a> {
     text: Option<String>,
     /// Whether the client's own transcript shows the test run that the verdict rests on.
     shown: Shown,
+    /// What a confined worker planted and nobody could make harmless.
+    armed: Option<String>,
+    isolation: Isolation,
 }
 
 /// What follows a worker.
@@ -76,12 +79,12 @@ enum AfterWorker {
 impl<'a> RunLoop<'a> {
     /// Takes the session over and listens to hooks from now on.
     pub(crate) fn open(
-        options: &'a RunOptions,
-        folder: &'a RunFolder,
+        place: RunPlace<'a>,
         driver: Driver,
         notifier: Arc<dyn Notifier>,
         gateway: Option<ModelGateway>,
     ) -> Result<Self, RunError> {
+        let RunPlace { options, folder, confinement } = place;
         let setup = |what| move |error| RunError::Setup { what, error };
         let session = driver.session().clone();
         let record = RunRecord {
@@ -109,7 +112,7 @@ impl<'a> RunLoop<'a> {
         let start = Instant::now();
         let deadline = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
         Ok(Self {
-            context: RunContext { options, folder, notifier, guard, engine, session: session.to_string() },
+            context: RunContext { options, folder, confinement, notifier, guard, engine, session: session.to_string() },
             record_file,
             record,
             contained: NOT_CONTAINED,
@@ -122,6 +125,8 @@ impl<'a> RunLoop<'a> {
             switches: Vec::new(),
             text: None,
             shown: Shown::Unknown,
+            armed: None,
+            isolation: Isolation::None,
         })
     }
 
@@ -155,6 +160,17 @@ impl<'a> RunLoop<'a> {
         self.contained = started.tree.containment().name();
         self.contained.clone_into(&mut self.record.containment);
         self.record.shielded = started.tree.shield() == Shield::Up;
+        self.isolation = match (started.tree.is_confined(), started.tree.shield()) {
+            (true, _) => Isolation::Sandboxed,
+            (false, Shield::Up) => Isolation::Shielded,
+            (false, Shield::Down) => Isolation::None,
+        };
+        if started.tree.cpu() == CpuHold::Pinned && self.isolation != Isolation::Sandboxed {
+            self.context.notifier.say(
+                "tripwire: no cgroup holds the processor time here: the client is pinned to as many processors, which a \
+                 program can undo; `--sandbox` keeps it from that",
+            );
+        }
         self.record_file.write(&self.record)?;
         if !self.record.shielded {
             self.context.notifier.say(
@@ -189,8 +205,12 @@ impl<'a> RunLoop<'a> {
             tree,
             clock: WorkerClock::new(),
         };
-        let (end, receipt, audit) = watch.run(client);
+        let WatchEnd { end, receipt, audit, planted } = watch.run(client);
         self.add(receipt);
+        if let Some(confinement) = self.context.confinement {
+            self.context.note_held(confinement.held(&planted));
+            self.armed = confinement::left_armed(&planted).or_else(|| self.armed.take());
+        }
         let mut message = output.map_or_else(ExitMessage::default, OutputTap::exit_message);
         let complaint = stderr.and_then(StderrTail::last_line);
         if let (WorkerEnd::ByItself(exit), None) = (&end, &message.error)
@@ -217,9 +237,11 @@ impl<'a> RunLoop<'a> {
                 Some(why) if next == NextEngine::Ready => self.switch(client, &why, fallbacks),
                 Some(_) | None => AfterWorker::End(facts.ending()),
             },
-            WorkerEnd::Stopped(_) | WorkerEnd::Held(_) | WorkerEnd::Broken(_) | WorkerEnd::Interrupted => {
-                AfterWorker::End(facts.ending())
-            }
+            WorkerEnd::Stopped(_)
+            | WorkerEnd::Held(_)
+            | WorkerEnd::Broken(_)
+            | WorkerEnd::OverBudget(_)
+            | WorkerEnd::Interrupted => AfterWorker::End(facts.ending()),
         }
     }
 
@@ -286,7 +308,13 @@ impl<'a> RunLoop<'a> {
     /// Journals how it ended, and writes the record of the run.
     fn close(mut self, ending: Ending) -> RunReport {
         self.end_gateway();
+        if let Some(confinement) = self.context.confinement {
+            self.context.note_held(confinement.write_back(self.context.notifier.as_ref()));
+        }
         let Closed { mut ending, verified, proof } = closing::close(&self.context, ending, self.shown, self.deadline);
+        if let Some(what) = self.armed.take() {
+            ending = Ending::GuardBroken(format!("something planted may still be armed: {what}"));
+        }
         if self.receipt.survivors > 0 {
             ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
         }
@@ -302,7 +330,11 @@ impl<'a> RunLoop<'a> {
         let pulse = self.context.guard.pulse();
         RunReport {
             session: self.session,
-            client_resume: resume_line(self.clients.last().copied(), pulse.client_session.as_deref()),
+            client_resume: resume_line(
+                self.clients.last().copied(),
+                pulse.client_session.as_deref(),
+                self.context.options,
+            ),
             clients: self.clients,
             ending,
             text: self.text,
@@ -315,7 +347,7 @@ impl<'a> RunLoop<'a> {
             restarts: self.restarts,
             switches: self.switches,
             containment: self.contained,
-            shielded: self.record.shielded,
+            isolation: self.isolation,
             gateway: self.context.guard.gateway().map(ModelGateway::report),
         }
     }
@@ -358,14 +390,20 @@ fn not_prepared(error: &LaunchError) -> Ending {
 }
 
 /// The last client's own command that goes on with its conversation.
-fn resume_line(client: Option<&'static str>, session: Option<&str>) -> Option<String> {
+fn resume_line(client: Option<&'static str>, session: Option<&str>, options: &RunOptions) -> Option<String> {
     let client = Client::named(client?)?;
     // What is printed for a person to paste holds nothing that a shell would read as more than a word.
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let session = session.filter(|id| !id.is_empty() && id.chars().all(is_plain))?;
     let words = client.adapter().launch.command_line.resume_words;
     let words = Some(words).filter(|words| !words.is_empty())?.join(" ");
-    Some(format!("tripwire run -- {} {words} {session}", client.name()))
+    // The history of a confined client is in its private copy.
+    let sandbox = match options.sandbox.as_ref().map(|sandbox| sandbox.access) {
+        Some(WorkspaceAccess::Write) => "--sandbox ",
+        Some(WorkspaceAccess::Read) => "--sandbox=read-only ",
+        None => "",
+    };
+    Some(format!("tripwire run {sandbox}-- {} {words} {session}", client.name()))
 }
 
 const fn switch_words(reason: SwitchReason) -> &'static str {

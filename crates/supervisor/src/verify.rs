@@ -2,10 +2,9 @@
 
 use crate::options::{Notifier, StderrUse};
 use crate::output_tap::StderrTail;
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::{AgentEvent, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::input::{Claim, What};
@@ -31,18 +30,12 @@ pub enum Verified {
 }
 
 /// Where and how the command runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct TestBench<'a> {
     /// The command, for a shell.
     pub(crate) command: &'a str,
-    /// Where.
-    pub(crate) cwd: &'a Path,
-    /// With which environment.
-    pub(crate) env: &'a [(OsString, OsString)],
-    /// What its processes may only read.
-    pub(crate) read_only: &'a [PathBuf],
-    /// What its processes are not to see: they run code that the agent wrote.
-    pub(crate) hidden: &'a [PathBuf],
+    /// Its tree, which sees and writes no more than the client's: it runs code that the agent wrote.
+    pub(crate) spec: TreeSpec,
     /// Who has our standard error.
     pub(crate) stderr: StderrUse,
     /// Until when.
@@ -50,7 +43,7 @@ pub(crate) struct TestBench<'a> {
 }
 
 /// Runs the command in a tree of its own; what it says goes to the person and not into the client's output.
-pub(crate) fn run(bench: &TestBench<'_>, notifier: &dyn Notifier) -> Result<Verified, TreeError> {
+pub(crate) fn run(bench: TestBench<'_>, notifier: &dyn Notifier) -> Result<Verified, TreeError> {
     notifier.say(&format!("tripwire: verifies with `{}`", bench.command));
     let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
     let (mut said, mut out) = (None, TreeStdio::Fd(io::stderr().as_fd().try_clone_to_owned().map_err(start)?));
@@ -61,11 +54,7 @@ pub(crate) fn run(bench: &TestBench<'_>, notifier: &dyn Notifier) -> Result<Veri
         out = TreeStdio::Fd(writer.into());
         said = Some(StderrTail::start(reader).map_err(start)?);
     }
-    let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let spec = TreeSpec::new(["sh", "-c", bench.command]).cwd(bench.cwd).env(env);
-    let spec = bench.read_only.iter().fold(spec, |spec, path| spec.read_only(path));
-    let spec = bench.hidden.iter().fold(spec, |spec, folder| spec.hidden(folder));
-    let mut tree = spec.stdio(TreeStdio::Null, out, errors).start()?;
+    let mut tree = bench.spec.stdio(TreeStdio::Null, out, errors).start()?;
     let until = bench.until.unwrap_or_else(|| Instant::now() + TIME_MAX);
     let exit = loop {
         match tree.wait(LOOK_EVERY)? {

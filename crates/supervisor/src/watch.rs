@@ -15,7 +15,7 @@ use tripwire_clients::Client;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
 use tripwire_core::input::Mode;
-use tripwire_sandbox::{Receipt, Tree, TreeError, TreeExit, interrupts};
+use tripwire_sandbox::{Planted, Receipt, Tree, TreeError, TreeExit, interrupts};
 
 /// How often the watch looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -69,6 +69,15 @@ pub(crate) struct Watch<'a> {
     pub(crate) clock: WorkerClock,
 }
 
+/// What is known of a worker whose time is over.
+pub(crate) struct WatchEnd {
+    pub(crate) end: WorkerEnd,
+    pub(crate) receipt: Receipt,
+    pub(crate) audit: TranscriptAudit,
+    /// What it planted, where it was confined.
+    pub(crate) planted: Planted,
+}
+
 /// Time that counts for the worker.
 #[derive(Debug)]
 pub(crate) struct WorkerClock {
@@ -91,7 +100,7 @@ impl WorkerClock {
 
 impl Watch<'_> {
     /// Watches until the worker's time is over, ends what is left of it, and hands out the receipt.
-    pub(crate) fn run(mut self, client: Client) -> (WorkerEnd, Receipt, TranscriptAudit) {
+    pub(crate) fn run(mut self, client: Client) -> WatchEnd {
         let over = match self.watch(client) {
             Ok(over) => over,
             Err(error) => WorkerEnd::Broken(error.to_string()),
@@ -102,7 +111,8 @@ impl Watch<'_> {
             drop(self.tree.wait(INTERRUPT_GRACE));
         }
         let receipt = self.tree.kill();
-        (over, receipt, self.audit)
+        let planted = self.tree.planted();
+        WatchEnd { end: over, receipt, audit: self.audit, planted }
     }
 
     fn watch(&mut self, client: Client) -> Result<WorkerEnd, TreeError> {
@@ -138,6 +148,9 @@ impl Watch<'_> {
             }
             if interrupts::asked().is_some() {
                 return Ok(WorkerEnd::Interrupted);
+            }
+            if let Some(budget) = self.tree.spent() {
+                return Ok(WorkerEnd::OverBudget(budget));
             }
             if let Some(over) = self.verdict(&pulse) {
                 let patience = patience(client, &over, &pulse);
@@ -278,6 +291,7 @@ const fn is_patient(over: &WorkerEnd) -> bool {
         WorkerEnd::Held(_) => true,
         WorkerEnd::ByItself(_)
         | WorkerEnd::Broken(_)
+        | WorkerEnd::OverBudget(_)
         | WorkerEnd::Interrupted
         | WorkerEnd::Restart
         | WorkerEnd::Switch(_) => false,

@@ -1,7 +1,9 @@
 //! One worker: a client whose hooks are prepared for this run, and its start as one process tree.
 
+use crate::confinement::{self, ConfinedCommand};
 use crate::error::RunError;
 use crate::folder::RunFolder;
+use crate::model_gateway::ModelGateway;
 use crate::no_hook::NoHookDiagnosis;
 use crate::options::{Output, RunOptions};
 use crate::output_tap::{OutputTap, StderrTail};
@@ -14,7 +16,7 @@ use std::path::Path;
 use tripwire_clients::hook_command;
 use tripwire_clients::launch::{GatewayPlace, LaunchError, LaunchPlace, OwnWords, PreparedClient, Program, Routing};
 use tripwire_clients::tool_servers::RunGuard;
-use tripwire_sandbox::{Tree, TreeSpec, TreeStdio};
+use tripwire_sandbox::{Tree, TreeStdio};
 use tripwire_workspace::clock;
 
 /// A client that is ready to be started.
@@ -110,14 +112,17 @@ impl Worker {
             let asked = client.is_at_gateway().then(listen).transpose();
             gateway.set_asked(asked.map_err(|error| RunError::Setup { what: "start a thread", error })?);
         }
-        let env = self.prepared.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let mut spec = TreeSpec::new(&self.prepared.command).cwd(&options.cwd).env(env);
-        for path in context.read_only(&self.prepared.read_only) {
-            spec = spec.read_only(&path);
+        let gateway = context.guard.gateway();
+        if context.confinement.is_some() {
+            confinement::check_routing(&self.prepared.routing)?;
         }
-        for path in context.hidden() {
-            spec = spec.hidden(&path);
-        }
+        let mut spec = context.tree(&ConfinedCommand {
+            command: &self.prepared.command,
+            programs: self.program.arguments,
+            env: &self.prepared.env,
+            read_only: &context.read_only(&self.prepared.read_only),
+            port: gateway.map(ModelGateway::port),
+        })?;
         let own = self.command.get(self.program.arguments..).unwrap_or_default();
         let own: Vec<String> = own.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (mut output, mut stderr) = (None, None);
@@ -143,6 +148,11 @@ impl Worker {
         let root = options.workspace.root();
         let no_hook = NoHookDiagnosis::note(self.program, &self.command, root, &options.homes, clock::now());
         let no_hook = no_hook.hearing(output.as_ref());
-        Ok(StartedWorker { tree: spec.start()?, output, stderr, no_hook })
+        let mut tree = spec.start()?;
+        for listener in tree.listeners() {
+            let served = gateway.map_or(Ok(()), |gateway| gateway.serve_also(listener));
+            served.map_err(|error| RunError::Setup { what: "serve the gateway in the sandbox", error })?;
+        }
+        Ok(StartedWorker { tree, output, stderr, no_hook })
     }
 }

@@ -25,6 +25,7 @@ use tripwire_core::run::{LoopEffect, Next, Run, engine_label};
 use tripwire_secrets::{Redactor, Vault};
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
+use tripwire_session::execution::sandboxed::Network;
 use tripwire_session::staging::Staging;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::account;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub signing: Option<Signing>,
     /// The folder of our own state, where snapshots go; without it none are taken.
     pub own_state: Option<PathBuf>,
+    /// The way to the hosts that the policy's `sandbox.allow_hosts` names.
+    pub network: Network,
     /// Who hears that the session has begun, before anything happens in it.
     pub begun: Box<dyn Fn(&SessionId)>,
 }
@@ -207,7 +210,9 @@ fn setup(plan: &Plan, driver: &Driver, registry_sha256: Digest) -> Setup {
 
 /// The tools of a session, as far as its role reaches; on a staged copy, where a reviewer must approve what they did.
 fn runner(plan: &Plan, driver: &Driver) -> Result<ToolRunner, SessionError> {
-    let access = ToolAccess::of(driver.frozen().permissions.as_ref(), driver.role());
+    let (permissions, role) = (driver.frozen().permissions.as_ref(), driver.role());
+    let hosts = driver.policy().sandbox.allow_hosts.as_str();
+    let access = ToolAccess::of(permissions, role).reaching(plan.network.clone(), hosts, permissions, role);
     let snapshots =
         LoopSnapshots::of(plan.own_state.as_deref(), &plan.root, driver.session().as_str(), driver.policy());
     let runner = ToolRunner::new(&plan.root, &plan.layout, driver.policy(), access, driver.redactor()?)?;

@@ -25,7 +25,7 @@ use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall, is_code};
 use tripwire_secrets::Redactor;
-use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
+use tripwire_session::execution::sandboxed::{Confinement, Interrupt, Network, SandboxedExecutor, Writes, budgets};
 use tripwire_session::execution::spend;
 use tripwire_session::file_marks::FileMarks;
 use tripwire_session::files::{Files, FilesError};
@@ -65,15 +65,28 @@ impl Explain for ToolRunnerError {
 }
 
 /// What the role's tools may reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct ToolAccess {
     /// What becomes of what commands write.
     pub(super) writes: Writes,
     /// Which memories may be read.
     pub(super) memories: Memories,
+    /// Whom commands may reach.
+    pub(super) network: Network,
 }
 
 impl ToolAccess {
+    /// The same with a way to these hosts, if the role may reach each of them; without permissions nobody may.
+    pub(super) fn reaching(self, network: Network, hosts: &str, permissions: Option<&Permissions>, role: &str) -> Self {
+        let name = |host: &str| host.rsplit_once(':').map_or(host, |(name, _port)| name).to_owned();
+        let may = |host: &str| {
+            permissions
+                .is_some_and(|known| known.grant(Who::role(role), Permission::Reach, &name(host)) == Grant::Granted)
+        };
+        let network = if hosts.split_whitespace().all(may) { network } else { Network::Off };
+        Self { network, ..self }
+    }
+
     /// What a role reaches by the session's permissions; without any, nothing.
     pub(super) fn of(permissions: Option<&Permissions>, role: &str) -> Self {
         let who = Who::role(role);
@@ -87,12 +100,13 @@ impl ToolAccess {
                 Writing::Nothing => Writes::Refused,
             },
             memories: if private { Memories::All } else { Memories::Public },
+            network: Network::Off,
         }
     }
 
     /// Nothing: for a look at what could be done, before there is a session.
     pub(super) const fn none() -> Self {
-        Self { writes: Writes::Refused, memories: Memories::Public }
+        Self { writes: Writes::Refused, memories: Memories::Public, network: Network::Off }
     }
 }
 
@@ -107,6 +121,7 @@ const PRIVATE: &str = "private";
 pub(super) struct ToolRunner {
     registry: Registry,
     root: PathBuf,
+    network: Network,
     files: Files,
     memory: MemoryStore,
     executor: SandboxedExecutor,
@@ -158,7 +173,12 @@ impl ToolRunner {
             root: root.to_owned(),
             files: Files::of(root, layout.folder())?,
             memory: MemoryStore::at(&layout.memory()).redacting(redactor.clone()),
-            executor: SandboxedExecutor::new(Confinement { writes: authority.writes, ..confinement(root, policy) }),
+            executor: SandboxedExecutor::new(Confinement {
+                writes: authority.writes,
+                network: authority.network.clone(),
+                ..confinement(root, policy)
+            }),
+            network: authority.network,
             limits: Limits::of(policy),
             memories: authority.memories,
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
@@ -182,7 +202,8 @@ impl ToolRunner {
         policy: &Policy,
     ) -> Result<Self, ToolRunnerError> {
         self.files = staging.files(layout.folder())?;
-        let confinement = Confinement { writes: staging.writes(), ..confinement(&self.root, policy) };
+        let network = self.network.clone();
+        let confinement = Confinement { writes: staging.writes(), network, ..confinement(&self.root, policy) };
         self.executor = SandboxedExecutor::new(confinement);
         self.staging = Some(staging);
         self.marks = None;

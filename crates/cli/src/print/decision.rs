@@ -118,6 +118,7 @@ fn done(what: &What) -> String {
         What::PolicyDrift(drift) => format!("{} was edited on disk", drift.key),
         What::ToolsSeen(seen) => format!("tool server {}: {}", seen.server, seen.detail),
         What::EngineSwitched(switch) => format!("{} goes on for {}", switch.to, switch.from),
+        What::SandboxHeld(held) => format!("the sandbox held: {}", held.what),
         What::ModelSpend(spend) => {
             format!("a call of {}: {}", spend.model, counted(spend.price().tokens.get(), "token"))
         }

@@ -2,6 +2,7 @@
 
 mod available;
 pub(crate) mod example;
+mod reach;
 pub(crate) mod report;
 pub(crate) mod worker;
 
@@ -36,9 +37,10 @@ use tripwire_core::units::{Count, MicroUsd, RunMillis};
 use tripwire_fs::bounded;
 use tripwire_sandbox::interrupts;
 use tripwire_session::driver::frozen_policy;
+use tripwire_session::execution::sandboxed::Network as Reach;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
-use tripwire_workspace::policy_file::PolicyFileError;
+use tripwire_workspace::policy_file::{self, PolicyFileError};
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, test_command};
 
@@ -116,6 +118,12 @@ struct LimitArgs {
     /// What the session may cost: `5usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     budget: Option<u64>,
+    /// Processor time of each command's tree, in processors such as `1` or `0.5`.
+    #[arg(long, value_name = "N", value_parser = limits::processors)]
+    cpu: Option<u64>,
+    /// Host that commands may reach, `NAME` or `NAME:PORT`; without any they have no network. May be given several times.
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
 }
 
 /// Steps in one iteration of our own loop, unless an option says otherwise.
@@ -235,12 +243,15 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, SessionEnd), Problem> 
     let change = |policy: &mut Policy| set(args, &root, policy);
     let runtime_max = session::check_start(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
+    let mut trial = policy_file::load_for(workspace.layout())?.policy;
+    change(&mut trial)?;
+    let (network, _serving) = reach::open(&trial)?;
     let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted, runtime_max)?;
     let workspace = workspace::open(workspace.root())?;
     say_where(args, &workspace);
     let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
-    let plan = plan(objective, engines, &workspace, &telemetry);
+    let plan = Plan { network, ..plan(objective, engines, &workspace, &telemetry) };
     let mut printer = Printer::new(shown(args));
     let left = session::begin(plan, &mut printer, change).and_then(Session::play);
     telemetry.finish();
@@ -279,7 +290,9 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     workers_fit(args, &names, "")?;
     let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
-    let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace, &telemetry);
+    let frozen = frozen_policy(workspace.layout(), &id);
+    let (network, _serving) = frozen.as_ref().map_or(Ok((Reach::Off, None)), reach::open)?;
+    let plan = Plan { network, ..plan(String::new(), engines(args, &names, &workspace)?, &workspace, &telemetry) };
     let mut printer = Printer::new(shown(args));
     let left = session::resume(&id, plan, &mut printer).and_then(Session::play);
     telemetry.finish();
@@ -297,6 +310,7 @@ fn plan(objective: String, engines: EngineSet, workspace: &Workspace, telemetry:
         layout: workspace.layout().clone(),
         signing: workspace::signing(workspace),
         own_state: workspace::homes().own_state(),
+        network: Reach::Off,
         begun: Box::new(move |session| told.follow_session(session, "tripwire")),
     }
 }
@@ -326,6 +340,12 @@ fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyE
     }
     if let Some(budget) = limits.budget {
         policy.money.budget_micro_usd = Limit::At(MicroUsd::new(budget));
+    }
+    if let Some(milli) = limits.cpu {
+        policy.sandbox.cpu_milli = Limit::At(Count::new(u32::try_from(milli).unwrap_or(u32::MAX)));
+    }
+    if !limits.allow_host.is_empty() {
+        policy.set("sandbox.allow_hosts", &limits.allow_host.join(" "))?;
     }
     if let Some(role) = args.acting.named() {
         policy.set("identity.role", &role)?;

@@ -2,6 +2,7 @@
 
 mod notes;
 pub(crate) mod report;
+mod sandbox;
 
 use crate::client_name::GuardedName;
 use crate::error::Problem;
@@ -13,6 +14,7 @@ use crate::telemetry::{Telemetry, TelemetryNotifier};
 use crate::workspace::{self, Where};
 use clap::Args;
 use notes::KeptNotes;
+use sandbox::SandboxChoice;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -68,6 +70,8 @@ pub(crate) struct RunArgs {
     client: Option<GuardedName>,
     #[command(flatten)]
     gateway: GatewayChoice,
+    #[command(flatten)]
+    sandbox: SandboxChoice,
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
@@ -104,7 +108,9 @@ fn tell_end(options: &RunOptions, report: &RunReport, exit: Exit) {
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
-    let options = options(args)?;
+    let mut options = options(args)?;
+    // Served until the run is over.
+    let _network = args.sandbox.open(&mut options)?;
     if let Some(file) = &args.report {
         // Before anything is spent: a report that cannot be written is no report.
         file::replace(file, b"").map_err(|error| Problem::open(file, error.into_cause()))?;
@@ -151,8 +157,17 @@ fn supervise(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRep
 }
 
 /// Options of ours that no client has: behind the client's name they would bind nobody.
-const OWN_OPTIONS: [&str; 7] =
-    ["--budget", "--max-runtime", "--until", "--verify", "--engine-fallback", "--no-gateway", "--report"];
+const OWN_OPTIONS: [&str; 9] = [
+    "--budget",
+    "--max-runtime",
+    "--until",
+    "--verify",
+    "--engine-fallback",
+    "--no-gateway",
+    "--no-sandbox",
+    "--allow-host",
+    "--report",
+];
 
 /// An option of ours among the client's words.
 #[derive(Debug, thiserror::Error)]
@@ -209,6 +224,8 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         signing: workspace::signing(&workspace),
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         gateway: args.gateway.switch(),
+        sandbox: None,
+        cpu: args.sandbox.cpu(),
         workspace,
     })
 }

@@ -13,7 +13,9 @@ use tripwire_core::explain::{ExitClass, Explain};
 
 use clap::{Args, Subcommand};
 use tripwire_core::record::chain::Digest;
-use tripwire_sandbox::{Budgets, Bytes, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess};
+use tripwire_sandbox::{
+    Budgets, Bytes, MilliCores, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
+};
 
 use tripwire_authority::{Need, Who, Writing};
 use tripwire_core::input::Permission;
@@ -139,6 +141,7 @@ fn budgets(args: &ExecArgs) -> Budgets {
     Budgets {
         memory: args.memory.map_or(usual.memory, Bytes),
         processes: args.pids.unwrap_or(usual.processes),
+        cpu: args.cpu.map(MilliCores),
         file_size: args.file_size.map_or(file_size, Bytes),
         disk,
         inodes: args.inodes.unwrap_or(usual.inodes),

@@ -3,6 +3,7 @@
 
 mod broken;
 mod ci;
+mod confined;
 mod endings;
 mod engines;
 pub(crate) mod fixture;

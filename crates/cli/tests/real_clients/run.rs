@@ -3,6 +3,7 @@
 mod cases;
 mod claude;
 mod codex;
+mod confined;
 mod fixture;
 mod gemini;
 mod servers;

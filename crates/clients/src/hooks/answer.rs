@@ -218,7 +218,8 @@ fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
         | FindingKind::ClockClamped
         | FindingKind::EngineSwitch
         | FindingKind::ToolChanged
-        | FindingKind::ToolSuspicious => None,
+        | FindingKind::ToolSuspicious
+        | FindingKind::SandboxHeld => None,
     })
 }
 

@@ -216,7 +216,8 @@ impl Totals {
             | What::Compacted(_)
             | What::Fault(_)
             | What::PolicyDrift(_)
-            | What::ModelSpend(_) => {}
+            | What::ModelSpend(_)
+            | What::SandboxHeld(_) => {}
         }
     }
 }

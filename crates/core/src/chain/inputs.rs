@@ -14,8 +14,8 @@ use crate::decision::{FindingDetails, FindingKind};
 use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, SwitchReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::input::{
-    AdvisorReply, Claim, Compaction, DriftMeaning, EngineSwitched, Fault, PolicyDrift, Report, Request, ToolsSeen,
-    ToolsState, What,
+    AdvisorReply, Claim, Compaction, DriftMeaning, EngineSwitched, Fault, PolicyDrift, Report, Request, SandboxHeld,
+    ToolsSeen, ToolsState, What,
 };
 use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile, Switch};
@@ -66,6 +66,10 @@ impl Chain {
                     ToolsState::Changed => turn.note(FindingKind::ToolChanged, Rule::ToolPin, &text),
                     ToolsState::Suspicious => turn.note(FindingKind::ToolSuspicious, Rule::ToolPin, &text),
                 }
+            }
+            What::SandboxHeld(SandboxHeld { wall, what }) => {
+                let text = format!("the sandbox held ({}): {what}", wall.name());
+                turn.note(FindingKind::SandboxHeld, Rule::Confinement, &text);
             }
             What::ModelSpend(spend) => {
                 let price = spend.price();

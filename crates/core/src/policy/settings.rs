@@ -337,10 +337,14 @@ settings! {
         memory_mib: Count = Count::new(512), "SPEC §10";
         /// Processes and threads alive at once.
         processes: Count = Count::new(256), "SPEC §10";
+        /// Thousandths of a processor that the whole tree may use; `off`: all.
+        cpu_milli: Limit<Count> = Limit::Off, "SPEC §10";
         /// Mebibytes of all files written.
         disk_mib: Count = Count::new(320), "SPEC §10";
         /// Mebibytes kept of each output stream.
         output_mib: Count = Count::new(8), "SPEC §10";
+        /// Hosts that a command may reach through the allow-list proxy, `NAME` or `NAME:PORT`, with spaces between; empty: none.
+        allow_hosts: Text = Text::new(""), "SPEC §10";
     }
     /// Caps of tools.
     Tools tools {

@@ -243,6 +243,27 @@ fn slow_clients_do_not_keep_honest_ones_out_for_longer_than_their_time() {
 }
 
 #[test]
+fn box_1_150_connections_that_say_nothing_do_not_keep_out_one_that_asks() {
+    let server = RawServer::start(b"");
+    let world = Plan::good(server.port).start();
+    let half = &connect_head("good.test", server.port)[..20];
+    let silent: Vec<_> = (0..150)
+        .map(|number| {
+            let mut stream = world.connect();
+            // Some begin to speak, none comes to the end; those that went by now cannot be written to.
+            if number % 2 == 0 {
+                drop(stream.write_all(half.as_bytes()));
+            }
+            stream
+        })
+        .collect();
+    for _ in 0..5 {
+        assert!(world.ask_once(&connect_head("good.test", server.port)).starts_with("HTTP/1.1 200 "));
+    }
+    drop(silent);
+}
+
+#[test]
 fn every_connection_leaves_exactly_one_end_in_the_log() {
     let server = RawServer::start(b"");
     let mut world = Plan::good(server.port).start();

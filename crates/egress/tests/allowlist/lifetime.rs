@@ -244,7 +244,8 @@ fn a_flood_of_connections_is_counted_and_outlived() {
     world.ended(198);
     drop(flood);
     let ends = world.ended(200);
-    assert!(ends.iter().filter(|end| end.reason == "too_many_connections").count() >= 196);
+    let silent = ["too_many_connections", "head_incomplete"];
+    assert!(ends.iter().filter(|end| silent.contains(&end.reason)).count() >= 196);
     let started = Instant::now();
     while !world.ask_once(&connect_head("good.test", server.port)).starts_with("HTTP/1.1 200 ") {
         assert!(started.elapsed() < PATIENCE, "no room was given back");

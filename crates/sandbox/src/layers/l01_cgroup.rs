@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::procfs;
-use crate::spec::Bytes;
+use crate::spec::{Bytes, CpuHold, MilliCores};
 use crate::sys;
 
 const PREFIX: &str = "tripwire-";
@@ -26,7 +26,29 @@ const FREEZE_TIME_MAX: Duration = Duration::from_secs(2);
 const REMOVE_TIME_MAX: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(1);
 
-/// The budgets that a group carries; `None` means a group for steering only.
+/// The scheduler's period, of which a quota is a part.
+const CPU_PERIOD_US: u64 = 100_000;
+const CPU: &str = "cpu";
+
+/// What a group is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupUse {
+    /// The budgets that it carries.
+    pub(crate) limits: Option<GroupLimits>,
+    /// Processor time; a group that cannot carry it is made all the same and says so.
+    pub(crate) cpu: Option<MilliCores>,
+    pub(crate) steering: Steering,
+}
+
+/// Whether a tree is to be frozen and ended by its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steering {
+    Needed,
+    /// A tree that its pid namespace ends and that is never frozen.
+    NotNeeded,
+}
+
+/// The budgets that a group carries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupLimits {
     pub(crate) memory: Bytes,
@@ -51,7 +73,8 @@ pub(crate) struct Group {
     v1: Vec<V1>,
     /// v2: our folder and a handle on it.
     v2: Option<(PathBuf, OwnedFd)>,
-    limited: Option<GroupLimits>,
+    wanted: GroupUse,
+    cpu: CpuHold,
 }
 
 #[derive(Debug)]
@@ -72,10 +95,10 @@ struct Hierarchy {
 
 impl Group {
     /// Makes the groups, after sweeping what killed launchers left in the same place.
-    pub(crate) fn create(limits: Option<GroupLimits>) -> io::Result<Self> {
+    pub(crate) fn create(wanted: GroupUse) -> io::Result<Self> {
         let hierarchies = hierarchies()?;
         let name = own_name()?;
-        let mut group = Self { v1: Vec::new(), v2: None, limited: limits };
+        let mut group = Self { v1: Vec::new(), v2: None, wanted, cpu: CpuHold::Free };
         let result = group.fill(&hierarchies, &name);
         if let Err(error) = result {
             group.remove();
@@ -86,7 +109,7 @@ impl Group {
 
     fn fill(&mut self, hierarchies: &[Hierarchy], name: &str) -> io::Result<()> {
         let unified = hierarchies.iter().find(|hierarchy| hierarchy.controllers.is_none());
-        if let Some(limits) = self.limited {
+        if let Some(limits) = self.wanted.limits {
             if let Some(parent) = unified.and_then(v2_parent_with_controllers) {
                 let limits = unified.map_or(limits, |hierarchy| limits.within(&hierarchy.own));
                 let dir = make(&parent, name)?;
@@ -94,13 +117,21 @@ impl Group {
                 write(&dir.join("memory.max"), &limits.memory.0.to_string())?;
                 write_if_there(&dir.join("memory.swap.max"), "0")?;
                 write(&dir.join("pids.max"), &limits.processes.to_string())?;
+                self.limit_cpu(hierarchies, name);
                 return Ok(());
             }
             for controller in ["memory", "pids"] {
                 self.add_v1(hierarchies, controller, name)?;
             }
             self.limit_v1(limits)?;
-            // A confined tree is ended by its pid namespace and never frozen: it needs no more than its budgets.
+        }
+        self.steer_by(unified, hierarchies, name)?;
+        self.limit_cpu(hierarchies, name);
+        Ok(())
+    }
+
+    fn steer_by(&mut self, unified: Option<&Hierarchy>, hierarchies: &[Hierarchy], name: &str) -> io::Result<()> {
+        if self.wanted.steering == Steering::NotNeeded {
             return Ok(());
         }
         match unified.map(|hierarchy| make(&hierarchy.own, name)) {
@@ -108,6 +139,27 @@ impl Group {
             Some(Err(_)) | None => self.add_v1(hierarchies, "freezer", name)?,
         }
         Ok(())
+    }
+
+    /// Sets the quota where a controller is there for it; where not, another hold is needed, and [`Self::cpu`] says so.
+    fn limit_cpu(&mut self, hierarchies: &[Hierarchy], name: &str) {
+        let Some(limit) = self.wanted.cpu else { return };
+        let quota = (limit.0 * CPU_PERIOD_US / 1_000).to_string();
+        let v2 = self.v2.as_ref().map(|(dir, _)| dir.join("cpu.max")).filter(|file| file.exists());
+        let held = match v2 {
+            Some(file) => write(&file, &format!("{quota} {CPU_PERIOD_US}")),
+            None => self.add_v1(hierarchies, CPU, name).and_then(|()| {
+                let dir = self.v1.last().map(|group| group.dir.clone()).unwrap_or_default();
+                write(&dir.join("cpu.cfs_period_us"), &CPU_PERIOD_US.to_string())?;
+                write(&dir.join("cpu.cfs_quota_us"), &quota)
+            }),
+        };
+        self.cpu = if held.is_ok() { CpuHold::Quota } else { CpuHold::Pinned };
+    }
+
+    /// What must hold the processor time of the tree.
+    pub(crate) fn cpu(&self) -> CpuHold {
+        self.cpu
     }
 
     fn add_v1(&mut self, hierarchies: &[Hierarchy], controller: &'static str, name: &str) -> io::Result<()> {
@@ -141,6 +193,7 @@ impl Group {
     pub(crate) fn describe(&self) -> String {
         let mut names: Vec<&str> = self.v1.iter().map(|group| group.controller).collect();
         let text = match (&self.v2, self.v1.is_empty()) {
+            (Some(_), true) if self.cpu == CpuHold::Quota => return "v2: memory, pids, cpu, freeze, kill".to_owned(),
             (Some(_), true) => return "v2: memory, pids, freeze, kill".to_owned(),
             (Some(_), false) => "v1: ",
             (None, _) => "v1: ",
@@ -335,6 +388,8 @@ fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
     let offered = text_of(own.join("cgroup.controllers")).unwrap_or_default();
     let both = ["memory", "pids"].iter().all(|name| offered.split_whitespace().any(|item| item == *name));
     if both && write(&own.join("cgroup.subtree_control"), "+memory +pids").is_ok() && hands_out(own) {
+        // Processor time has another hold where this fails.
+        drop(write(&own.join("cgroup.subtree_control"), "+cpu"));
         return Some(own.clone());
     }
     let parent = own.parent().filter(|parent| *own != hierarchy.mount && parent.starts_with(&hierarchy.mount))?;

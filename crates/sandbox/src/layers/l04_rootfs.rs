@@ -86,6 +86,7 @@ fn open_source(step: &RootStep) -> Result<Source, LayerError> {
         | RootStep::File { .. }
         | RootStep::Scratch { .. }
         | RootStep::Proc { .. }
+        | RootStep::Terminals { .. }
         | RootStep::Pin { .. }
         | RootStep::Protect { .. }
         | RootStep::Mask { .. } => Ok(Source::None),
@@ -156,6 +157,7 @@ impl Builder {
             }
             (RootStep::Scratch { path }, Source::Tree(tree)) => self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV),
             (RootStep::Proc { path }, _) => self.mount_proc(path),
+            (RootStep::Terminals { path }, _) => self.mount_terminals(path),
             (RootStep::Overlay { path, placeholders, .. }, Source::Overlay { lower, upper, work }) => {
                 self.mount_overlay(path, placeholders, &[lower, upper, work])
             }
@@ -277,6 +279,15 @@ impl Builder {
         mount("proc", base_path(path), "proc", flags, c"subset=pid").map_err(at("mount `/proc` with subset=pid"))
     }
 
+    fn mount_terminals(&mut self, path: &Path) -> Result<(), LayerError> {
+        self.ensure(path, Kind::Dir)?;
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        if mount("devpts", base_path(path), "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620").is_ok() {
+            self.made.remove(relative(path).as_os_str());
+        }
+        Ok(())
+    }
+
     /// Mounts the private file system where its first folder will be shown: that folder, a mount of its own, covers it, so
     /// nothing is left to be unmounted, which would wait for the whole machine.
     fn new_scratch(&mut self, plan: &SandboxPlan) -> Result<OwnedFd, LayerError> {
@@ -362,7 +373,7 @@ fn attributes(access: Access) -> u64 {
         Access::Read => ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV,
         Access::Write => ATTR_NOSUID | ATTR_NODEV,
         // As root the sandbox's uid owns the node: read-only keeps `chmod /dev/null` off the host.
-        Access::Device => ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC,
+        Access::Device | Access::Terminal => ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC,
     }
 }
 

@@ -82,6 +82,7 @@ fn rights(access: Access) -> u64 {
         // Device nodes are made by nobody inside.
         Access::Write => (ALL_V1 & !(MAKE_CHAR | MAKE_BLOCK)) | REFER | TRUNCATE,
         Access::Device => READ_FILE | WRITE_FILE | TRUNCATE,
+        Access::Terminal => READ_DIR | READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV,
     }
 }
 

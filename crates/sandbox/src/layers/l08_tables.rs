@@ -13,15 +13,30 @@ impl Choices {
     const UNIX_SOCKETS: u64 = 1;
     const DEBUGGERS: u64 = 2;
     const NO_UNSEEN_MEMORY: u64 = 4;
+    const PINNED: u64 = 8;
 
     /// Unix sockets and debuggers work; profile `compat`.
     pub(crate) fn with_compat(self) -> Self {
         Self(self.0 | Self::UNIX_SOCKETS | Self::DEBUGGERS)
     }
 
+    /// Unix sockets work.
+    pub(crate) fn with_unix_sockets(self) -> Self {
+        Self(self.0 | Self::UNIX_SOCKETS)
+    }
+
     /// Memory that belongs to no process is refused: without a memory cgroup no sampling would see it.
     pub(crate) fn without_unseen_memory(self) -> Self {
         Self(self.0 | Self::NO_UNSEEN_MEMORY)
+    }
+
+    /// The processors stay those that the tree was pinned to.
+    pub(crate) fn with_pinned_processors(self) -> Self {
+        Self(self.0 | Self::PINNED)
+    }
+
+    pub(crate) fn processors_change(self) -> bool {
+        self.0 & Self::PINNED == 0
     }
 
     pub(crate) fn unix_sockets(self) -> bool {
@@ -182,7 +197,7 @@ pub(crate) const ALLOWED: &[CallGroup] = &[
         why: "facts about the machine that build tools size themselves by",
         calls: &[
             libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_getrandom, libc::SYS_getcpu, libc::SYS_sched_yield,
-            libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity, libc::SYS_sched_getparam,
+            libc::SYS_sched_getaffinity, libc::SYS_sched_getparam,
             libc::SYS_sched_getscheduler, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam,
             libc::SYS_sched_get_priority_max, libc::SYS_sched_get_priority_min, libc::SYS_sched_rr_get_interval,
             libc::SYS_sched_getattr, libc::SYS_sched_setattr,
@@ -319,6 +334,9 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
     for number in [libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev] {
         all.push(Guard { number, arms: Vec::new(), otherwise: debugging });
     }
+    // Where pinning holds the limit of processor time, nobody leaves the processors.
+    let moving = if choices.processors_change() { Verdict::Allow } else { DENY };
+    all.push(Guard { number: libc::SYS_sched_setaffinity, arms: Vec::new(), otherwise: moving });
     let unseen = if choices.unseen_memory() { Verdict::Allow } else { Verdict::Refuse(libc::ENOSYS) };
     // Semaphores and queues of the old kind are kernel memory that belongs to no process; the new kind are files.
     for number in [libc::SYS_memfd_create, libc::SYS_shmget, libc::SYS_semget, libc::SYS_msgget] {

@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
@@ -11,9 +11,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::l03_reexec::status_pipe;
 use super::{l02_namespaces, l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
-use crate::bridge::Bridge;
+use crate::bridge::{self, Bridge, Listening};
 use crate::children::{self, Reaped};
 use crate::control::{Channel, TAG_EXITED, TAG_READY};
+use crate::cpu;
 use crate::layer::LayerError;
 use crate::outcome::Layer;
 use crate::plan::{CommandPlan, SandboxPlan};
@@ -27,6 +28,32 @@ const EXIT_NOT_EXECUTED: i32 = 127;
 
 /// Puts on layers 4 to 9 and stays until the command ends.
 pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, LayerError> {
+    let bridge = put_on(plan, channel)?;
+    let children =
+        sys::child_signals().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
+    let command = start_beside(plan, bridge)?;
+    let ended = wait_for(command, channel, &children)?;
+    let others = match ended.company {
+        Company::Alone => 0,
+        // Seen to be there, even if it is gone by now: never the number that says "alone".
+        Company::Others => count_others().max(1),
+    };
+    let mut news = vec![ended.code, ended.signal];
+    news.extend_from_slice(&others.to_le_bytes());
+    // A launcher that is gone cannot be told; leaving ends the namespace all the same.
+    drop(channel.send(TAG_EXITED, &news));
+    // The kernel takes everybody else with this process.
+    sys::exit_now(0)
+}
+
+/// Puts on layers 4 to 9 around the first process of a tree, which the caller keeps.
+pub(crate) fn begin(plan: &SandboxPlan, channel: &Channel) -> Result<rustix::process::Pid, LayerError> {
+    let bridge = put_on(plan, channel)?;
+    start_beside(plan, bridge)
+}
+
+/// Layers 4 to 6 and what is beside them: the way to allowed hosts, and the ports on which the launcher listens.
+fn put_on(plan: &SandboxPlan, channel: &Channel) -> Result<Option<Listening>, LayerError> {
     // Only root may; an ordinary user's groups stay, but name nothing that is mounted inside.
     sys::best_effort(rustix::thread::set_thread_groups(&[]));
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -41,14 +68,23 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, LayerErro
         Ok(abi) => format!("interface {abi}"),
         Err(_) => LANDLOCK_MISSING.to_owned(),
     };
+    let ports = plan.ports.iter().map(|port| bridge::listen(*port)).collect::<Result<Vec<_>, _>>()?;
+    let handles: Vec<BorrowedFd<'_>> =
+        [root.scratch.as_fd(), root.proc.as_fd()].into_iter().chain(ports.iter().map(AsFd::as_fd)).collect();
     channel
-        .send_with(TAG_READY, landlock.as_bytes(), &[root.scratch.as_fd(), root.proc.as_fd()])
+        .send_with(TAG_READY, landlock.as_bytes(), &handles)
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the new root"))?;
     drop(root);
     l05_limits::apply(&plan.limits)?;
+    cpu::pin(&plan.processors).map_err(|error| {
+        LayerError::new(Layer::Limits, error.raw_os_error().unwrap_or(0), "pin the tree to its processors".to_owned())
+    })?;
     l06_privileges::drop_all()?;
-    let children =
-        sys::child_signals().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
+    Ok(bridge)
+}
+
+/// Starts the command, and then what serves it.
+fn start_beside(plan: &SandboxPlan, bridge: Option<Listening>) -> Result<rustix::process::Pid, LayerError> {
     let command = start(plan)?;
     leave_output()?;
     // This process reads nothing that the command writes, has no capability and cannot be traced; the filter is for the
@@ -56,18 +92,7 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, LayerErro
     if let Some(bridge) = bridge {
         bridge.serve()?;
     }
-    let ended = wait_for(command, channel, &children)?;
-    let others = match ended.company {
-        Company::Alone => 0,
-        // Seen to be there, even if it is gone by now: never the number that says "alone".
-        Company::Others => count_others().max(1),
-    };
-    let mut news = vec![ended.code, ended.signal];
-    news.extend_from_slice(&others.to_le_bytes());
-    // A launcher that is gone cannot be told; leaving ends the namespace all the same.
-    drop(channel.send(TAG_EXITED, &news));
-    // The kernel takes everybody else with this process.
-    sys::exit_now(0)
+    Ok(command)
 }
 
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
@@ -123,21 +148,27 @@ fn become_command(plan: &SandboxPlan) -> LayerError {
 }
 
 fn prepare(plan: &SandboxPlan) -> Result<(), LayerError> {
-    // A session of its own: no controlling terminal, no shared process group with pid 1.
-    rustix::process::setsid().map_err(|errno| pid1(errno.raw_os_error(), "start a session"))?;
     rustix::process::chdir(&plan.command.cwd)
         .map_err(|errno| LayerError::new(Layer::Rootfs, errno.raw_os_error(), "enter the workspace".to_owned()))?;
-    let null = fs::File::open("/dev/null").map_err(|error| {
-        LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "open `/dev/null`".to_owned())
-    })?;
-    sys::place_fd(null.as_fd(), 0).map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))?;
-    drop(null);
+    // A tree has the streams and the terminal of the person who started it; the filter keeps it from typing there.
+    if plan.held == 0 {
+        leave_terminal()?;
+    }
     match l07_landlock::apply(&plan.rules) {
         Err(failure) if plan.landlock_required == 1 => return Err(failure),
         Ok(()) | Err(_) => {}
     }
     sys::unblock_signals();
     l08_seccomp::apply(&plan.filter)
+}
+
+/// A session of its own, with no controlling terminal, no shared process group with pid 1 and nothing to read.
+fn leave_terminal() -> Result<(), LayerError> {
+    rustix::process::setsid().map_err(|errno| pid1(errno.raw_os_error(), "start a session"))?;
+    let null = fs::File::open("/dev/null").map_err(|error| {
+        LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "open `/dev/null`".to_owned())
+    })?;
+    sys::place_fd(null.as_fd(), 0).map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))
 }
 
 /// Executes the command, searching the fixed `PATH` for a bare name. Returns only on failure.

@@ -187,7 +187,8 @@ fn disarm_hook(dir: BorrowedFd<'_>, name: &OsStr, stat: &Stat) -> io::Result<Opt
         return Ok(Some("removed".to_owned()));
     }
     if stat.st_mode & EXECUTE == 0 {
-        return Ok(None);
+        // Git passes over it, until somebody makes it executable: whoever reads the findings should know of it.
+        return Ok(Some("not executable, left as it is".to_owned()));
     }
     change_mode(dir, name, EXECUTE)?;
     Ok(Some("made not executable".to_owned()))

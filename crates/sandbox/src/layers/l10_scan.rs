@@ -177,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn box_1_a_hook_that_is_not_executable_yet_is_named_in_a_new_repository_and_samples_are_not() {
+        let (top, git) = repository();
+        fs::write(git.join("config"), "[core]\n\tbare = false\n").expect("config");
+        fs::set_permissions(git.join("hooks/pre-commit"), fs::Permissions::from_mode(0o644)).expect("mode");
+        hook(&git.join("hooks/pre-push.sample"));
+        let found = look(&top, &Known::default(), Since::EVER);
+        assert_eq!(kinds(&found), [FindingKind::GitHook]);
+        assert!(found.findings[0].action.contains("not executable"), "{found:?}");
+    }
+
+    #[test]
     fn box_1_what_a_person_changed_as_the_run_began_is_not_the_runs() {
         let (top, git) = repository();
         let moment = Since { seconds: 0, nanos: 0 };

@@ -11,6 +11,7 @@ use super::shield;
 use super::spec::Containment;
 use crate::children::{self, CloneSpec, Forked};
 use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
+use crate::cpu;
 use crate::layer::LayerError;
 use crate::layers::l03_reexec::status_pipe;
 use crate::layers::l09_pid1::exec_command;
@@ -36,7 +37,17 @@ pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, LayerError
     }
     // What the keeper could do as the namespace's owner is not for the command.
     rustix::thread::clear_ambient_capability_set().map_err(|errno| failure(&errno.into(), "drop capabilities"))?;
+    cpu::pin(&plan.processors).map_err(|error| failure(&error, "pin the tree to its processors"))?;
     let command = start(plan)?;
+    stay(command, channel, containment)
+}
+
+/// Keeps a started command and all its descendants until the launcher ends them or is gone.
+pub(crate) fn stay(
+    command: rustix::process::Pid,
+    channel: &Channel,
+    containment: Containment,
+) -> Result<u8, LayerError> {
     sys::ignore_terminal_signals();
     let at = |error: io::Error| failure(&error, "watch the launcher");
     let watched = channel.as_fd().try_clone_to_owned().map_err(at)?;

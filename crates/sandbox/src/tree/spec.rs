@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TreeError;
 use crate::plan::{CommandPlan, KeeperPlan, env_entry};
+use crate::spec::{MilliCores, Sandbox};
 
 /// What holds a tree together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +43,15 @@ pub enum TreeStdio {
 #[derive(Debug)]
 pub struct TreeSpec {
     pub(super) argv: Vec<OsString>,
-    env: Vec<OsString>,
-    cwd: Option<PathBuf>,
+    pub(super) env: Vec<OsString>,
+    pub(super) cwd: Option<PathBuf>,
     pub(super) stdio: [TreeStdio; 3],
     pub(super) most: Containment,
     pub(super) read_only: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) inner_exe: Option<PathBuf>,
+    pub(super) cpu: Option<MilliCores>,
+    pub(super) sandbox: Option<Sandbox>,
 }
 
 /// Whether the tree's view of some paths is limited.
@@ -76,6 +79,8 @@ impl TreeSpec {
             read_only: Vec::new(),
             hidden: Vec::new(),
             inner_exe: None,
+            cpu: None,
+            sandbox: None,
         }
     }
 
@@ -121,6 +126,21 @@ impl TreeSpec {
         self
     }
 
+    /// At most this processor time, where the system allows it; [`crate::Tree::cpu`] tells.
+    #[must_use]
+    pub fn cpu(mut self, limit: Option<MilliCores>) -> Self {
+        self.cpu = limit;
+        self
+    }
+
+    /// Inside the layers of a sandbox that was made [for a tree](Sandbox::for_tree): its command and environment are those
+    /// given here, and what cannot be confined is not started.
+    #[must_use]
+    pub fn confined(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
     /// Another binary for the keeper than the running one. It must call [`crate::inner_main`] first; for tests.
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
@@ -141,6 +161,7 @@ impl TreeSpec {
             own_namespace: u64::from(containment == Containment::PidNamespace),
             read_only: shown(&self.read_only),
             hidden: shown(&self.hidden),
+            processors: Vec::new(),
         })
     }
 }

@@ -150,7 +150,8 @@ impl Memo {
             | What::PolicyDrift(_)
             | What::EngineSwitched(_)
             | What::ToolsSeen(_)
-            | What::ModelSpend(_) => {}
+            | What::ModelSpend(_)
+            | What::SandboxHeld(_) => {}
         }
     }
 

@@ -24,7 +24,8 @@ pub(super) fn stamped(what: What, at: RunMillis) -> What {
         | What::PolicyDrift(_)
         | What::EngineSwitched(_)
         | What::ToolsSeen(_)
-        | What::ModelSpend(_)) => other,
+        | What::ModelSpend(_)
+        | What::SandboxHeld(_)) => other,
     }
 }
 

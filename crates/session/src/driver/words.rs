@@ -34,6 +34,7 @@ pub fn in_short(what: &What) -> String {
         What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
         What::ToolsSeen(seen) => format!("tool server `{}`: {}", seen.server, seen.detail),
         What::EngineSwitched(switch) => format!("`{}` goes on for `{}`: {}", switch.to, switch.from, switch.reason),
+        What::SandboxHeld(held) => format!("the sandbox held ({}): {}", held.wall.name(), held.what),
         What::ModelSpend(spend) => {
             format!("a call of {}: {} tokens, {}", spend.model, spend.price().tokens, spend.micro_usd.in_dollars())
         }

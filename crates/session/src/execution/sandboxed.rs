@@ -7,6 +7,7 @@
 use super::{CommandEnd, Executed, ExecutionError, Executor, Stream, Work, spend};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
@@ -15,7 +16,7 @@ use tripwire_core::explain::Explain as _;
 use tripwire_core::policy::Policy;
 use tripwire_core::units::{Count, RunMillis, Tokens};
 pub use tripwire_sandbox::{Budgets, Bytes, Interrupt};
-use tripwire_sandbox::{Outcome, Report, Sandbox, StageDir, WorkspaceAccess};
+use tripwire_sandbox::{MilliCores, Outcome, Report, Sandbox, StageDir, WorkspaceAccess};
 
 /// How long after its time limit a command and its sandbox may need to be gone.
 const GRACE: Duration = Duration::from_millis(600);
@@ -53,12 +54,12 @@ pub enum Writes {
 }
 
 /// Whom a command may reach.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Network {
     /// No host.
     Off,
     /// What the proxy behind this socket lets through.
-    Through(UnixListener),
+    Through(Arc<UnixListener>),
 }
 
 /// The budgets that a session's frozen policy gives to each command.
@@ -70,6 +71,7 @@ pub fn budgets(policy: &Policy) -> Budgets {
     Budgets {
         memory: mebi(policy.sandbox.memory_mib),
         processes: u64::from(policy.sandbox.processes.get()),
+        cpu: policy.sandbox.cpu_milli.get().map(|milli| MilliCores(u64::from(milli.get()))),
         file_size: if disk > usual.disk { disk } else { usual.file_size.min(disk) },
         disk,
         output: mebi(policy.sandbox.output_mib),

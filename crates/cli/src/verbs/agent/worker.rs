@@ -190,6 +190,8 @@ impl Supervised {
             signing: workspace::signing(&workspace),
             limits: WatchLimits::default(),
             gateway: GatewaySwitch::On,
+            sandbox: None,
+            cpu: None,
             workspace,
         }
     }

@@ -8,7 +8,7 @@ use crate::print::money;
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
-use tripwire_supervisor::{Ending, GatewayReport, GatewayState, RunReport, Verified};
+use tripwire_supervisor::{Ending, GatewayReport, GatewayState, Isolation, RunReport, Verified};
 
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {
@@ -118,7 +118,11 @@ pub(crate) fn json(report: &RunReport, exit: Exit, notes: &[String]) -> Value {
         "took_ms": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
         "restarts": report.restarts,
         "switches": report.switches,
-        "guard": {"containment": report.containment, "shielded": report.shielded},
+        "guard": {
+            "containment": report.containment,
+            "shielded": report.isolation != Isolation::None,
+            "sandboxed": report.isolation == Isolation::Sandboxed,
+        },
         "gateway": report.gateway.as_ref().map_or_else(|| json!({"state": "off", "bounded": false}), gateway_json),
     })
 }
@@ -161,10 +165,12 @@ fn verify_word(verified: Verified) -> String {
 }
 
 fn guard(report: &RunReport) -> &'static str {
-    if report.shielded {
-        "isolated: the agent could not change tripwire's files or read its signing key"
-    } else {
-        "not isolated: the agent could reach .geometry/; changes there are found, not prevented"
+    match report.isolation {
+        Isolation::Sandboxed => {
+            "in the sandbox: no key of yours, no file outside of the workspace, no host that was not named"
+        }
+        Isolation::Shielded => "isolated: the agent could not change tripwire's files or read its signing key",
+        Isolation::None => "not isolated: the agent could reach .geometry/; changes there are found, not prevented",
     }
 }
 

@@ -53,6 +53,9 @@ pub(crate) struct ExecArgs {
     /// Processes and threads of the whole tree.
     #[arg(long, value_name = "N", value_parser = limits::processes)]
     pub(crate) pids: Option<u64>,
+    /// Processor time of the whole tree, in processors such as `1` or `0.5`.
+    #[arg(long, value_name = "N", value_parser = limits::processors)]
+    pub(crate) cpu: Option<u64>,
     /// The largest single file; follows `--disk` where that is raised.
     #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     pub(crate) file_size: Option<u64>,
@@ -111,6 +114,7 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<ExecArgs> {
         timeout: given.timeout.unwrap_or(TIMEOUT_SECONDS),
         memory: given.memory,
         pids: given.pids,
+        cpu: given.cpu,
         file_size: given.file_size,
         disk: given.disk,
         inodes: given.inodes,
@@ -134,6 +138,7 @@ struct Given {
     timeout: Option<f64>,
     memory: Option<u64>,
     pids: Option<u64>,
+    cpu: Option<u64>,
     file_size: Option<u64>,
     disk: Option<u64>,
     inodes: Option<u64>,
@@ -155,6 +160,7 @@ impl Given {
             "--timeout" => once(&mut self.timeout, read(next, limits::seconds)?),
             "--memory" => once(&mut self.memory, read(next, limits::memory)?),
             "--pids" => once(&mut self.pids, read(next, limits::processes)?),
+            "--cpu" => once(&mut self.cpu, read(next, limits::processors)?),
             "--file-size" => once(&mut self.file_size, read(next, limits::size)?),
             "--disk" => once(&mut self.disk, read(next, limits::size)?),
             "--inodes" => once(&mut self.inodes, value(next)?.to_str()?.parse().ok()?),
@@ -234,6 +240,8 @@ mod tests {
             "100M",
             "--pids",
             "2",
+            "--cpu",
+            "1.5",
             "--file-size",
             "3",
             "--disk",
@@ -269,6 +277,7 @@ mod tests {
             "--timeout",
             "--memory",
             "--pids",
+            "--cpu",
             "--file-size",
             "--disk",
             "--inodes",

@@ -316,3 +316,21 @@ fn box_4_semaphores_of_python_work_and_kernel_memory_without_an_owner_is_refused
         assert_eq!(answer["stdout"], wanted, "{who:?}: {answer}");
     }
 }
+
+#[test]
+fn box_4_processor_time_has_a_hold_and_none_without_a_limit() {
+    for who in everybody() {
+        let host = Host::new(who);
+        let limited = host.exec_with(&["--cpu", "1"], "nproc; taskset -p ffff $$ 2>&1; nproc");
+        let limits = limited["layers"]["limits"]["detail"].as_str().unwrap_or_default().to_owned();
+        if limits.contains("by pinning") {
+            assert_eq!(limited["stdout"].as_str().unwrap_or_default().lines().last(), Some("1"), "{who:?}: {limited}");
+        } else {
+            assert!(limits.contains("1 processors by quota"), "{who:?}: {limited}");
+        }
+        let free = host.exec("nproc");
+        assert!(!free["layers"]["limits"]["detail"].to_string().contains("processors"), "{who:?}: {free}");
+    }
+    let wrong = Host::new(crate::sandbox::host::everybody()[0]).exec_with(&["--cpu", "0"], "true");
+    assert_ne!(wrong["ran"], true);
+}

@@ -69,6 +69,20 @@ impl RunFixture {
         Self { place, home, temporary, client: client.clone(), user, model }
     }
 
+    /// The throw-away home.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Hands a folder with all that is in it to the one who runs the client.
+    pub(crate) fn give_away(&self, folder: &Path) {
+        if self.user == User::Ordinary {
+            let owner = format!("{SOMEONE}:{SOMEONE}");
+            let given = Command::new("chown").args(["-R", &owner]).arg(folder).status();
+            assert!(given.is_ok_and(|status| status.success()), "root may give it away");
+        }
+    }
+
     fn plain(&self) -> Command {
         let run = Run { workspace: self.place.path(), hook: None, model: &self.model.url, user: self.user };
         self.client.command(run, self.home.path())
@@ -86,10 +100,13 @@ impl RunFixture {
         command.spawn().expect("the supervisor starts")
     }
 
-    fn run_command(&self, flags: &[&str]) -> Command {
+    /// The client under the guard, ready to be started.
+    pub(crate) fn run_command(&self, flags: &[&str]) -> Command {
         let plain = self.plain();
         let mut command = self.verb(&["run", "--json"]);
-        command.args(flags).arg("--").arg(plain.get_program()).args(plain.get_args());
+        // The whole suite can be run with more flags, such as `--sandbox`.
+        let more = std::env::var("TRIPWIRE_RUN_FLAGS").unwrap_or_default();
+        command.args(more.split_whitespace()).args(flags).arg("--").arg(plain.get_program()).args(plain.get_args());
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("TMPDIR", self.temporary.path());
         command

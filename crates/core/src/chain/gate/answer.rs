@@ -316,6 +316,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::EngineFallback
         | Rule::ToolPin
         | Rule::ToolLimit
+        | Rule::Confinement
         | Rule::Control
         | Rule::Permission
         | Rule::Convergence

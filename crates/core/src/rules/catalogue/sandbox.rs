@@ -11,7 +11,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                way to their parent. Protected places are read-only with every folder above them pinned. The whole tree of \
                processes ends with the call.",
         threshold: "Anything outside the allow-list.",
-        settings: &[],
+        settings: &["sandbox.allow_hosts"],
         source: "Agent loop §4; SPEC §10.",
         fires: "`cat ~/.ssh/id_ed25519` inside the sandbox: no such file.",
         quiet: "`cargo test` inside the workspace.",
@@ -41,13 +41,15 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "BOX-4",
         title: "Budgets of a run",
-        what: "Memory, processes, file size and time of a run are bounded. Crossing a bound ends the run and says which. \
-               As root the limit on processes comes from a control group, because the older limit does not bind root.",
+        what: "Memory, processes, processor time, file size and time of a run are bounded. Crossing a bound ends the run and \
+               says which; processor time is only dealt out. As root the limit on processes comes from a control group, \
+               because the older limit does not bind root.",
         threshold: "The bounds of the sandbox settings.",
         settings: &[
             "sandbox.time_limit_ms",
             "sandbox.memory_mib",
             "sandbox.processes",
+            "sandbox.cpu_milli",
             "sandbox.disk_mib",
             "sandbox.output_mib",
         ],

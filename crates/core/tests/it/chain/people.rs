@@ -9,7 +9,7 @@ use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::enforcement::{EnforcementError, ReviewProblem};
 use tripwire_core::input::{
     Authority, Claim, DriftMeaning, EngineSwitched, Fault, Grant, HumanAct, IdentityFact, Mode, Permission,
-    PolicyDrift, Request, ReviewVerdict, Verdict, What,
+    PolicyDrift, Request, ReviewVerdict, SandboxHeld, SandboxWall, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
@@ -285,6 +285,18 @@ fn run_4_a_switch_of_engines_is_noted_and_changes_nothing_else() {
     assert_eq!(switched.findings[0].rule, Rule::EngineFallback);
     assert!(switched.findings[0].reason.contains("`codex` goes on for `claude`: 529 overloaded"));
     assert!(switched.effects.is_empty(), "{:?}", switched.effects);
+    assert!(fixture.step(What::Request(read())).permit.is_some());
+}
+
+#[test]
+fn box_1_what_the_sandbox_held_is_noted_and_changes_nothing_else() {
+    let mut fixture = ChainFixture::balanced();
+    let what = Label::cut("evil.example:443");
+    let held = fixture.tell(What::SandboxHeld(SandboxHeld { wall: SandboxWall::Network, what }));
+    assert!(held.safety.allowed && kinds(&held) == [FindingKind::SandboxHeld]);
+    assert_eq!(held.findings[0].rule, Rule::Confinement);
+    assert!(held.findings[0].reason.contains("(network): evil.example:443"));
+    assert!(held.effects.is_empty(), "{:?}", held.effects);
     assert!(fixture.step(What::Request(read())).permit.is_some());
 }
 
