@@ -135,7 +135,8 @@ fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     let asker = Asker { session: args.session, place: args.place, cwd: cwd.clone() };
     if let Some(url) = &args.http.url {
         let name = named.unwrap_or_else(|| ServerName::of_host(url.host()));
-        return http::run(&args.http, url, name, || asker.door(own_process(), &notifier), &notifier);
+        let guard = http::HttpGuard { url, name, pins: pins(), notifier: &notifier };
+        return http::run(&args.http, guard, || asker.door(own_process(), &notifier));
     }
     let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
     let door = asker.door(client_process(), &notifier)?;

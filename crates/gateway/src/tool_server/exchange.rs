@@ -49,7 +49,7 @@ pub(super) async fn answer(carrier: Arc<Carrier>, request: Request<Incoming>) ->
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Served {
     /// The server's messages.
     Endpoint,
     /// How to get a token.
@@ -77,24 +77,24 @@ impl Carrier {
             return Err(Turned::new(StatusCode::BAD_REQUEST, "an upgraded connection cannot be guarded"));
         }
         match (self.place(parts.uri.path())?, &parts.method) {
-            (Place::Endpoint, &Method::POST) => self.post(parts, body).await,
-            (Place::Endpoint, &Method::GET) => self.listen(parts).await,
-            (Place::Endpoint, &Method::DELETE) => self.end_session(parts).await,
-            (Place::Endpoint, &Method::OPTIONS) | (Place::Discovery, &Method::GET | &Method::OPTIONS) => {
+            (Served::Endpoint, &Method::POST) => self.post(parts, body).await,
+            (Served::Endpoint, &Method::GET) => self.listen(parts).await,
+            (Served::Endpoint, &Method::DELETE) => self.end_session(parts).await,
+            (Served::Endpoint, &Method::OPTIONS) | (Served::Discovery, &Method::GET | &Method::OPTIONS) => {
                 self.through(parts).await
             }
-            (Place::Endpoint | Place::Discovery, method) => {
+            (Served::Endpoint | Served::Discovery, method) => {
                 Err(Turned::new(StatusCode::METHOD_NOT_ALLOWED, format!("`{method}` is not served here")))
             }
         }
     }
 
-    fn place(&self, path: &str) -> Result<Place, Turned> {
+    fn place(&self, path: &str) -> Result<Served, Turned> {
         if path == self.url.path() {
-            return Ok(Place::Endpoint);
+            return Ok(Served::Endpoint);
         }
         if path.starts_with(DISCOVERY) && !path.contains("..") && !path.contains(['%', '\\']) {
-            return Ok(Place::Discovery);
+            return Ok(Served::Discovery);
         }
         let why = format!("there is nothing at `{path}`; the guarded server is at `{}`", self.url.path());
         Err(Turned::new(StatusCode::NOT_FOUND, why))

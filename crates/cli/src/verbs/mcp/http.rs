@@ -13,7 +13,7 @@ use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file;
 use tripwire_gateway::tool_server::ToolServerUrl;
-use tripwire_mcp::guard::{Door, HttpGuardOptions, ServerName, serve_http};
+use tripwire_mcp::guard::{Door, HttpGuardOptions, PinStore, ServerName, serve_http};
 use tripwire_supervisor::Notifier;
 
 /// The shortest token.
@@ -58,14 +58,21 @@ impl Explain for TokenError {
     }
 }
 
+/// Who is guarded, and who is asked.
+pub(super) struct HttpGuard<'a> {
+    pub(super) url: &'a ToolServerUrl,
+    pub(super) name: ServerName,
+    pub(super) pins: PinStore,
+    pub(super) notifier: &'a Arc<dyn Notifier>,
+}
+
 /// Guards the server until a signal ends it.
 pub(super) fn run(
     args: &HttpArgs,
-    url: &ToolServerUrl,
-    name: ServerName,
+    guard: HttpGuard<'_>,
     door: impl FnOnce() -> Result<Door, Problem>,
-    notifier: &Arc<dyn Notifier>,
 ) -> Result<Exit, Problem> {
+    let HttpGuard { url, name, pins, notifier } = guard;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let options = HttpGuardOptions {
         name,
@@ -75,7 +82,7 @@ pub(super) fn run(
         origins: args.origin.clone(),
         env: |name| std::env::var(name).ok(),
         door: door()?,
-        pins: super::pins(),
+        pins,
     };
     let mut told = Ok(());
     serve_http(options, Arc::clone(notifier), |address| told = ready(address, args, url))?;
