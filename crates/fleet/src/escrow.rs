@@ -1,4 +1,4 @@
-//! A budget over many machines, as arithmetic. No clock, no storage: the model checker and the product run the same transitions.
+//! A budget over many machines, as arithmetic. No clock, no storage: a model checker can run the same transitions.
 //!
 //! The pool hands out blocks, so that not every model call has to ask it. A holder opens its block slice by slice in a grant of
 //! its own, and spends only what it opened. Whoever closes a grant decides, by the order of the log, how much of it can have
