@@ -177,6 +177,10 @@ fn mcp_4_official_clients_and_servers_see_the_same_over_stdio() {
     fs::remove_file(peers.path("files/moved.txt")).ok();
     same(&one, &peers.sdk("files", &guarded_files));
 
+    // The Inspector keeps `--` for itself: a script starts the guard for it.
+    let script = peers.path("guarded").display().to_string();
+    let line = format!("#!/bin/sh\nexec {TRIPWIRE} mcp --name inspected -- node {everything} stdio\n");
+    tripwire_testing::write_program(Path::new(&script), &line).unwrap();
     for method in [
         &["--method", "tools/list"][..],
         &["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello"],
@@ -185,8 +189,7 @@ fn mcp_4_official_clients_and_servers_see_the_same_over_stdio() {
     ] {
         // The tools of a client that can do less are those of another server.
         let shown = peers.inspector(&["node", &everything, "stdio"], method);
-        let words = [TRIPWIRE, "mcp", "--name", "inspected", "--", "node", &everything, "stdio"];
-        assert_eq!(shown, peers.inspector(&words, method), "{method:?}");
+        assert_eq!(shown, peers.inspector(&[&script], method), "{method:?}");
     }
     peers.verify();
 }
