@@ -191,6 +191,8 @@ mod linux {
         let outside = bed.top.path().join("outside");
         std::fs::write(&outside, "secret").unwrap();
         std::fs::write(bed.root.join(".env"), "KEY=secret").unwrap();
+        std::fs::create_dir_all(bed.root.join(".git/hooks")).unwrap();
+        std::fs::write(bed.root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         for command in [
             format!("cat {}", outside.display()),
             "cat .env".to_owned(),

@@ -14,12 +14,11 @@ use crate::launch::command_line::{CommandLineForm, KnownBy, WorkerDefault};
 use crate::launch::dialect::LaunchDialect;
 
 /// opencode.
-pub(crate) static ADAPTER: Adapter =
-    Adapter {
-        servers: Some(&servers::SERVERS),
-        private: Some(&private::PRIVATE),
-        ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH)
-    };
+pub(crate) static ADAPTER: Adapter = Adapter {
+    servers: Some(&servers::SERVERS),
+    private: Some(&private::PRIVATE),
+    ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH)
+};
 
 static SETTINGS: HookSettings = hookless::settings("opencode", &HOME);
 static HOME: ClientHome = hookless::home("OPENCODE_CONFIG_DIR", ".opencode");

@@ -46,13 +46,15 @@ impl LoopLock {
     pub fn claim(layout: &Layout, session: &SessionId) -> Result<Self, LoopLockError> {
         file::make_folder(&layout.state())?;
         let path = layout.loop_of(session);
-        // Someone who only looks holds it for a moment.
-        match FileLock::take(&path, Wait::Until(Instant::now() + LOOK_WITHIN)) {
-            Ok(lock) => Ok(Self { _lock: lock }),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                Err(LoopLockError::Taken { session: session.as_str().to_owned() })
+        let deadline = Instant::now() + LOOK_WITHIN;
+        // Someone who only looks holds it for a moment. No waiter is left behind, which would look like a holder later on.
+        loop {
+            match FileLock::take(&path, Wait::No) {
+                Ok(lock) => return Ok(Self { _lock: lock }),
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return Err(error.into()),
+                Err(_) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+                Err(_) => return Err(LoopLockError::Taken { session: session.as_str().to_owned() }),
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -74,6 +76,9 @@ impl LoopLock {
 
 /// How long a look at the lock may take.
 const LOOK_WITHIN: Duration = Duration::from_millis(50);
+
+/// How long it takes until the next one.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 mod tests {

@@ -87,8 +87,8 @@ mod tests {
             .subcommand(Command::new("mcp").about("Guard servers").subcommand(inner))
             .subcommand(Command::new("quiet").hide(true));
         let known = BTreeMap::from([
-            ("docs/guide/mcp.md".to_owned(), "# Servers\n\n`tripwire mcp --name x`\n".to_owned()),
-            ("docs/guide/other.md".to_owned(), "# Other\n\n`tripwire mcpx`\n".to_owned()),
+            ("docs/guide/mcp.md".to_owned(), "# Servers\n\n`tripwire mcp serve`\n".to_owned()),
+            ("docs/guide/other.md".to_owned(), format!("# Other\n\n`{}x`\n", "tripwire mcp")),
         ]);
         let pages = pages(&command, &known);
         assert_eq!(pages.keys().collect::<Vec<_>>(), ["docs/verbs.md", "docs/verbs/mcp.md"]);

@@ -183,7 +183,11 @@ mod tests {
     }
 
     fn names(made: &Value) -> Vec<&str> {
-        made[SERVERS].as_object().map(|servers| servers.keys().map(String::as_str).collect()).unwrap_or_default()
+        let servers = made[SERVERS].as_object();
+        let mut names: Vec<&str> =
+            servers.map(|servers| servers.keys().map(String::as_str).collect()).unwrap_or_default();
+        names.sort_unstable();
+        names
     }
 
     fn own() -> Value {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tripwire_testing::write_program;
 
 /// Longer than any answer takes.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// Long enough to see that nothing comes.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
 

@@ -23,7 +23,7 @@ Options:
 
 Exit codes: 0 done, 1 internal error or (`doctor`, `scan --secrets`) a check that failed, 2 usage or bad input, 3 system error or hard stop,
 4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
-10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more.
+10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more, `tripwire help topics` lists formats and longer pages.
 ";
 
 /// The help of one verb in full.
