@@ -131,7 +131,10 @@ pub(crate) fn route_by_variables(
     Ok(())
 }
 
-static HOOKS: HookDialect = HookDialect {
+static HOOKS: HookDialect = DIALECT;
+
+/// The dialect of a client that tells nothing by hooks.
+pub(crate) const DIALECT: HookDialect = HookDialect {
     event: |_| Err(HookError { problem: "this client has no hooks".to_owned() }),
     reports: &[],
     deny,

@@ -6,7 +6,7 @@
 use crate::adapter::{Adapter, Door};
 use crate::homes::ClientHome;
 use crate::hookless;
-use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
+use crate::hooks::dialect::{ContextEvents, HookDialect};
 use crate::hooks::event::Event;
 use crate::hooks::reply::HookError;
 use crate::hooks::wire::{HookInput, text};
@@ -46,18 +46,8 @@ const KNOWN_BY: KnownBy = KnownBy { package: "", programs: &[], package_folder: 
 static HOOKS: HookDialect = HookDialect {
     event,
     reports: &[DONE],
-    deny: hookless::deny,
-    block: "block",
-    after_tool: AfterTool::EndsTurn,
     context: ContextEvents { before_tool: Some(ASKED), prompt: "", agent_start: None },
-    project_variables: &[],
-    step_source: StepSource::ModelRequests,
-    call_ids: CallIds::Shared,
-    idle_arguments: |_| &[],
-    turn_end: TurnEnd::ByAnswer,
-    announces: |_| false,
-    shows_run: |_| true,
-    agent_transcript: |_, _| None,
+    ..hookless::DIALECT
 };
 
 fn event(input: &HookInput<'_>) -> Result<Event, HookError> {

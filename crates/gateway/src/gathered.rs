@@ -18,6 +18,37 @@ pub(crate) enum GatherError {
     Broken,
 }
 
+/// Pieces that become one; a single piece is not copied.
+#[derive(Debug, Default)]
+pub(crate) struct GatheredBytes {
+    first: Bytes,
+    joined: BytesMut,
+}
+
+impl GatheredBytes {
+    /// How many bytes they are.
+    pub(crate) fn len(&self) -> usize {
+        self.first.len().max(self.joined.len())
+    }
+
+    /// Takes the next piece.
+    pub(crate) fn push(&mut self, data: Bytes) {
+        if self.first.is_empty() {
+            self.first = data;
+            return;
+        }
+        if self.joined.is_empty() {
+            self.joined.extend_from_slice(&self.first);
+        }
+        self.joined.extend_from_slice(&data);
+    }
+
+    /// All of them.
+    pub(crate) fn whole(self) -> Bytes {
+        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
+    }
+}
+
 /// Reads a body of at most so many bytes, within so long.
 pub(crate) async fn gather(
     body: Incoming,
@@ -27,24 +58,17 @@ pub(crate) async fn gather(
 ) -> Result<Bytes, GatherError> {
     let gathered = async {
         let mut body = body;
-        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+        let mut gathered = GatheredBytes::default();
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|_| GatherError::Broken)?.into_data() else { continue };
-            let bytes = first.len().max(joined.len()) + data.len();
+            let bytes = gathered.len() + data.len();
             if bytes > bytes_max {
                 return Err(GatherError::TooLarge);
             }
             share.grow_to(bytes).map_err(|_| GatherError::PoolFull)?;
-            if first.is_empty() {
-                first = data;
-                continue;
-            }
-            if joined.is_empty() {
-                joined.extend_from_slice(&first);
-            }
-            joined.extend_from_slice(&data);
+            gathered.push(data);
         }
-        Ok(if joined.is_empty() { first } else { joined.freeze() })
+        Ok(gathered.whole())
     };
     timeout(within, gathered).await.unwrap_or(Err(GatherError::Broken))
 }

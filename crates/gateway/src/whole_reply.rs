@@ -3,11 +3,12 @@
 //! Nothing of it has left when something goes wrong, so every ending but the good one is an error in the API's own form.
 
 use crate::door::DoorAnswer;
+use crate::gathered::GatheredBytes;
 use crate::open_call::Stage;
 use crate::pump::{NextPiece, Reply, ask_door, next_piece};
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::shared::Standing;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::sync::Arc;
 use tripwire_core::ledger::CallEnd;
 
@@ -49,25 +50,16 @@ pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
 
 /// All pieces of a reply; nothing if it broke off.
 async fn collect(reply: &mut Reply) -> Option<Bytes> {
-    let mut first = Bytes::new();
-    let mut joined = BytesMut::new();
+    let mut gathered = GatheredBytes::default();
     loop {
         match next_piece(&mut reply.body).await {
             NextPiece::Broken => return None,
-            NextPiece::End if joined.is_empty() => return Some(first),
-            NextPiece::End => return Some(joined.freeze()),
+            NextPiece::End => return Some(gathered.whole()),
             NextPiece::Data(data) => {
                 if let Stage::Replying(reader) = &mut reply.open.stage {
                     reader.feed(&data);
                 }
-                if first.is_empty() {
-                    first = data;
-                    continue;
-                }
-                if joined.is_empty() {
-                    joined.extend_from_slice(&first);
-                }
-                joined.extend_from_slice(&data);
+                gathered.push(data);
             }
         }
     }

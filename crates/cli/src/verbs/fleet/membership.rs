@@ -36,6 +36,7 @@ pub(super) struct Membership {
 /// Why a verb of the fleet does nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FleetError {
+    #[cfg_attr(feature = "fleet", expect(dead_code, reason = "this build can"))]
     #[error("this build of tripwire cannot speak to NATS servers")]
     NotBuiltIn,
     #[error("this machine belongs to no fleet")]

@@ -148,7 +148,7 @@ fn mcp_5_the_servers_own_stream_is_guarded_and_ends_with_its_client() {
 
 #[test]
 fn mcp_5_a_large_event_passes_cut_and_one_without_end_breaks_its_stream_alone() {
-    let (megabytes, endless) = tripwire_testing::sized((3, 1), (4, 2));
+    let (megabytes, endless) = tripwire_testing::sized((3, 1), (50, 70));
     let guard = guarded(move |seen, socket| {
         begin_stream(socket);
         let piece = "x".repeat(1_000_000);
@@ -166,7 +166,7 @@ fn mcp_5_a_large_event_passes_cut_and_one_without_end_breaks_its_stream_alone() 
     let reply = Reply::read(&mut socket);
     assert!(reply.body.len() < 1_200_000 && reply.body.contains("tripwire memory get"), "{}", reply.body.len());
     let reply = guard.post(&call(2, "big", &json!({})));
-    let why = tripwire_testing::sized("without an answer", "without an answer");
+    let why = tripwire_testing::sized("without an answer", "larger than 64 MiB");
     assert!(reply.body.contains(why), "{}", reply.body.len());
     guard.end();
 }

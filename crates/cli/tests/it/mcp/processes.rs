@@ -97,7 +97,7 @@ fn mcp_4_what_a_server_says_wrongly_reaches_nobody_and_whoever_waits_is_told() {
 #[test]
 fn mcp_4_a_large_message_a_flood_on_stderr_and_unasked_answers_pass() {
     // A build without optimisation reads a few megabytes a second.
-    let bytes = tripwire_testing::sized(5_000_000, 8_000_000).to_string();
+    let bytes = tripwire_testing::sized(5_000_000, 50_000_000).to_string();
     let fixture = server_of(
         &"#!/bin/sh\nread -r line\nhead -c 2000000 /dev/zero | tr '\\0' 'e' >&2\nprintf '{\"id\":9,\"result\":{}}\\n'\nprintf '{\"id\":9,\"result\":{\"tools\":[]}}\\n'\nprintf '{\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"'\nhead -c BYTES /dev/zero | tr '\\0' 'x'\nprintf '\"}]}}\\n'\nread -r line\n"
             .replace("BYTES", &bytes),
