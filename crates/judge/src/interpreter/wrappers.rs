@@ -35,13 +35,13 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
     if SHELLS.contains(&name.as_str()) {
         return Some(shell(call));
     }
-    let words = call.words();
+    let first = call.args.get(1).map(Field::text).unwrap_or_default();
     let joined = |fields: &[Field]| Inner::Code(Field::joined(fields), Vec::new(), call.place);
     let args = call.args.get(1..).unwrap_or_default();
     match name.as_str() {
         "env" => Some(env(call)),
         // Only its own option asks what a name stands for; one behind the program belongs to the program.
-        "command" if words.first().is_some_and(|word| word.starts_with('-') && word.contains(['v', 'V'])) => None,
+        "command" if first.starts_with('-') && first.contains(['v', 'V']) => None,
         "eval" => Some(joined(args)),
         "." | "source" => args.first().map(|file| match file.text().as_str() {
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin,
@@ -63,13 +63,9 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "nix-shell" | "nix" => {
             call.option(&["--run", "--command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
         }
-        "direnv" if words.first().is_some_and(|word| word == "exec") => {
-            Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
-        }
+        "direnv" if first == "exec" => Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec())),
         "parallel" => Some(parallel(call)),
-        "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
-            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
-        }
+        "yarn" | "pnpm" if TOOLS.contains(&first.as_str()) => Some(Inner::Call(args.to_vec(), Vec::new(), call.place)),
         "bwrap" => Some(Inner::Call(behind_binds(args), Vec::new(), call.place)),
         "ssh" | "autossh" | "rsh" | "remsh" | "dbclient" | "plink" | "mosh" | "slogin" => ssh(call),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),

@@ -2,6 +2,7 @@
 
 use crate::line::field::Field;
 use crate::line::stream::Stream;
+use std::borrow::Cow;
 use tripwire_shell::RedirectKind;
 use tripwire_shell::wrappers::{Head, ends_cluster};
 
@@ -49,7 +50,7 @@ impl Call {
 
     /// The same call of another program.
     pub(crate) fn with_args(&self, args: Vec<Field>) -> Self {
-        Self { args, ..self.clone() }
+        Self { args, env: self.env.clone(), stdin: self.stdin.clone(), place: self.place }
     }
 
     /// The arguments as text; what is unknown is left out.
@@ -57,19 +58,24 @@ impl Call {
         self.args.iter().skip(1).map(Field::text).collect()
     }
 
+    /// The arguments before a `--`, as text.
+    fn before_end_of_options(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.args.iter().skip(1).map(Field::borrowed_text).take_while(|word| word != "--")
+    }
+
     /// Whether one of these words is among the arguments, before a `--`.
     pub(crate) fn has_any(&self, options: &[&str]) -> bool {
-        self.words().iter().take_while(|word| *word != "--").any(|word| {
-            let (name, _) = word.split_once('=').unwrap_or((word, ""));
-            options.contains(&name) || options.contains(&word.as_str())
+        self.before_end_of_options().any(|word| {
+            let (name, _) = word.split_once('=').unwrap_or((&word, ""));
+            options.contains(&name) || options.contains(&word.as_ref())
         })
     }
 
     /// Whether it only shows what it would do. `--dry-run=none` does not.
     pub(crate) fn is_dry_run(&self) -> bool {
         let names = ["--dry-run", "--dryrun", "-dry-run", "--what-if", "-WhatIf", "--noop", "--no-act", "--simulate"];
-        self.words().iter().take_while(|word| *word != "--").any(|word| {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        self.before_end_of_options().any(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((&word, ""));
             names.contains(&name) && !matches!(value, "none" | "false" | "no" | "0")
         })
     }
@@ -88,9 +94,7 @@ impl Call {
 
     /// Whether one of these letters is among the short options, alone or joined with others.
     pub(crate) fn has_short(&self, letters: &[char]) -> bool {
-        self.words()
-            .iter()
-            .take_while(|word| *word != "--")
+        self.before_end_of_options()
             .any(|word| word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters)))
     }
 
@@ -99,7 +103,7 @@ impl Call {
         let mut only_operands = false;
         let mut operands = Vec::new();
         for field in self.args.iter().skip(1) {
-            let text = field.text();
+            let text = field.borrowed_text();
             if !only_operands && text == "--" {
                 only_operands = true;
             } else if only_operands || text == "-" || !text.starts_with('-') {
@@ -119,7 +123,7 @@ impl Call {
         let mut values = Vec::new();
         let mut args = self.args.iter().skip(1);
         'args: while let Some(field) = args.next() {
-            let text = field.text();
+            let text = field.borrowed_text();
             for name in names {
                 if text == *name || ends_cluster(&text, name) {
                     values.extend(args.next().cloned());
@@ -144,7 +148,7 @@ impl Call {
 
 /// Skips options, values of options, assignments and plain words; what is left is the program.
 pub(crate) fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)>, Vec<Field>) {
-    let texts: Vec<String> = args.iter().map(Field::text).collect();
+    let texts: Vec<Cow<'_, str>> = args.iter().map(Field::borrowed_text).collect();
     let head = Head::of(&texts, values, skip);
     let variable = |at: &usize| {
         let (name, _) = texts.get(*at)?.split_once('=')?;

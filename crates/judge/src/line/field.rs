@@ -1,5 +1,6 @@
 //! What a word becomes: known text, patterns, and what cannot be known before it runs.
 
+use std::borrow::Cow;
 use std::path::Path;
 use tripwire_shell::glob::{self, Glob, GlobPart};
 
@@ -79,6 +80,17 @@ pub(crate) enum Fill {
     Demanded,
 }
 
+impl Atom {
+    /// Its text; nothing if it is unknown.
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(part) | Self::Glob(part) => part,
+            Self::StandIn(name) => name.text(),
+            Self::Unknown(..) => "",
+        }
+    }
+}
+
 impl Field {
     /// A field of plain text.
     pub(crate) fn of(text: &str) -> Self {
@@ -100,12 +112,15 @@ impl Field {
 
     /// The text with everything unknown left out: enough to look at options.
     pub(crate) fn text(&self) -> String {
-        let part = |atom: &Atom| match atom {
-            Atom::Text(part) | Atom::Glob(part) => part.clone(),
-            Atom::StandIn(name) => name.text().to_owned(),
-            Atom::Unknown(..) => String::new(),
-        };
-        self.atoms.iter().map(part).collect()
+        self.borrowed_text().into_owned()
+    }
+
+    /// The same text; nothing is copied where the field is one piece, as nearly all are.
+    pub(crate) fn borrowed_text(&self) -> Cow<'_, str> {
+        match self.atoms.as_slice() {
+            [Atom::Text(only)] => Cow::Borrowed(only),
+            atoms => Cow::Owned(atoms.iter().map(Atom::text).collect()),
+        }
     }
 
     /// How many bytes it holds.
