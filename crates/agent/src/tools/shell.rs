@@ -72,8 +72,8 @@ enum HowEnded {
 
 impl Tool for Shell {
     const NAME: &'static str = "shell";
-    const ABOUT: &'static str = "Run a command line in a sandbox: files of the workspace only, no network, \
-        bounded time and memory, a fixed environment. Everything that it started ends with it.";
+    const ABOUT: &'static str = "Run a command line in a sandbox: files of the workspace only, no network but to \
+        hosts that a person allowed, bounded time and memory, a fixed environment. Everything that it started ends with it.";
     type Arguments = ShellArguments;
     type Result = Output;
 

@@ -4,7 +4,7 @@ mod attack_kinds;
 mod attacks;
 mod host;
 mod limits;
-mod network;
+pub(crate) mod network;
 mod planted;
 mod stage;
 mod tools;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::net::TcpListener;
 
 /// Asks the proxy for one destination from inside and prints the status line it answers with.
-fn ask(destination: &str) -> String {
+pub(crate) fn ask(destination: &str) -> String {
     format!(
         "exec 3<>/dev/tcp/127.0.0.1/${{https_proxy##*:}} || exit 9; \
          printf 'CONNECT {destination} HTTP/1.1\\r\\nHost: {destination}\\r\\n\\r\\n' >&3; \
