@@ -10,6 +10,8 @@ const PAGE = 100;
 const PAGES_MAX = 40;
 const HEIGHT_MAX = 12000000;
 const RESTS_AFTER = 250;
+// A leap over more than a page is seldom the last one: what is passed over is not loaded.
+const LEAP_RESTS_AFTER = 50;
 
 const ICONS = { event: "•", request: "?", result: "↩", human: "☺", tick: "·", claim: "✓", compacted: "⇣", modelSpend: "$", iterationStarted: "▸", fault: "!", engineSwitched: "⇄", policyDrift: "≠", review: "®", advisor: "☼" };
 
@@ -20,6 +22,8 @@ export class Log {
     this.total = 0;
     this.pages = new Map();
     this.loading = new Set();
+    this.missing = new Set();
+    this.first = 0;
     this.found = null;
     this.filter = "";
     this.selected = null;
@@ -87,6 +91,9 @@ export class Log {
     const exact = scaled ? (top / path) * (this.length - visible + 1) : top / ROW;
     const first = Math.max(0, Math.min(this.length - visible, Math.floor(exact)));
     const offset = scaled ? top - (exact - Math.floor(exact)) * ROW : first * ROW;
+    const leaps = Math.abs(first - this.first) > PAGE;
+    this.first = first;
+    this.missing.clear();
     while (this.pool.length < visible + 1) {
       const row = this.makeRow();
       this.pool.push(row);
@@ -100,12 +107,18 @@ export class Log {
       row.box.style.setProperty("transform", `translateY(${offset + at * ROW}px)`);
       this.show(row, index);
     }
+    clearTimeout(this.filling);
+    if (this.missing.size) this.filling = setTimeout(() => this.missing.forEach((page) => this.load(page)), leaps ? LEAP_RESTS_AFTER : 0);
   }
 
   makeRow() {
     const part = (name) => h("span", { class: name, role: "gridcell" });
     const row = { time: part("time"), number: part("number"), icon: part("kind"), text: part("text"), marks: part("marks"), figure: part("figure"), shown: null };
     row.box = h("div", { class: "log-row", role: "row" }, row.number, row.time, row.icon, row.text, row.marks, row.figure);
+    row.box.addEventListener("mouseenter", () => {
+      row.time.title = stamp(row.shown?.wall);
+      row.text.title = row.shown?.text || "";
+    });
     row.box.addEventListener("click", () => {
       if (row.i !== undefined) this.onOpen(row.i);
     });
@@ -133,11 +146,9 @@ export class Log {
     row.box.classList.toggle("blank", Boolean(record.blank));
     row.number.textContent = record.i === undefined ? "" : `#${record.i}`;
     row.time.textContent = record.wall ? clock(record.wall) : "";
-    row.time.title = stamp(record.wall);
     row.icon.textContent = ICONS[record.kind] || (record.blank ? "" : "•");
     row.icon.title = record.kind || "";
     row.text.textContent = record.text;
-    row.text.title = record.text;
     row.box.dataset.verdict = record.verdict || "";
     row.box.dataset.kind = record.kind || "";
     const marks = [];
@@ -161,7 +172,7 @@ export class Log {
       const record = kept[number - page * PAGE];
       if (record) return record;
     }
-    this.load(page);
+    this.missing.add(page);
     return undefined;
   }
 

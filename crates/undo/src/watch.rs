@@ -1,7 +1,7 @@
 //! Which folders moved since the last look, told by the system: a process that stays need not look at the others.
 //!
 //! Writes through a mapping, or by a second name outside of the folder, are not told, so every so often everything is looked
-//! at; and whenever the system lost count, or names came and went.
+//! at; and whenever the system lost count, or names came, were written to and went.
 
 use crate::index::Index;
 use rustix::fd::OwnedFd;
@@ -51,30 +51,15 @@ impl Watch {
     fn drain(&mut self) -> bool {
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
-        let (mut made, mut on_the_way, mut is_told) = (HashSet::new(), HashSet::new(), true);
+        let mut names = NewNames::default();
         loop {
-            let Ok(event) = reader.next() else { return is_told && on_the_way.is_empty() };
+            let Ok(event) = reader.next() else { return names.are_all_told() };
             let events = event.events();
             if events.contains(ReadFlags::QUEUE_OVERFLOW) {
                 return false;
             }
-            // A name that came and went may have been a second one of a file elsewhere, by which it was written to; and in a new
-            // folder nothing was told yet.
             let name = (event.wd(), event.file_name().map(|name| name.to_bytes().to_vec()));
-            if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_TO) && made.contains(&name) {
-                is_told = false;
-            }
-            // A draft that was renamed to its place is still to be seen there.
-            if events.contains(ReadFlags::MOVED_FROM) && made.remove(&name) {
-                on_the_way.insert(event.cookie());
-            }
-            if events.contains(ReadFlags::MOVED_TO) {
-                on_the_way.remove(&event.cookie());
-            }
-            if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-                is_told = is_told && !events.contains(ReadFlags::ISDIR);
-                made.insert(name);
-            }
+            names.hear(events, name, event.cookie());
             if let Some(path) = self.paths.get(&event.wd()) {
                 self.moved.insert(path.clone());
             }
@@ -118,6 +103,66 @@ impl Watch {
     }
 }
 
+/// A name in a folder.
+type Name = (i32, Option<Vec<u8>>);
+
+/// Names that came since the last look. One that was written to and went again may have been a second one of a file
+/// elsewhere, which is then changed without a word; `git status` makes a lock, does not write to it and removes it.
+#[derive(Debug, Default)]
+struct NewNames {
+    made: HashMap<Name, Touched>,
+    /// Renamed, and not yet seen at their new place.
+    on_the_way: HashMap<u32, Touched>,
+    missed: Missed,
+}
+
+/// Whether a file was written to by its new name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Touched {
+    #[default]
+    No,
+    Yes,
+}
+
+/// Whether something may have happened that was not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Missed {
+    #[default]
+    Nothing,
+    Something,
+}
+
+impl NewNames {
+    fn hear(&mut self, events: ReadFlags, name: Name, cookie: u32) {
+        if events.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB)
+            && let Some(touched) = self.made.get_mut(&name)
+        {
+            *touched = Touched::Yes;
+        }
+        if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_TO) && self.made.remove(&name) == Some(Touched::Yes) {
+            self.missed = Missed::Something;
+        }
+        // A draft that was renamed to its place is still to be seen there.
+        if events.contains(ReadFlags::MOVED_FROM)
+            && let Some(touched) = self.made.remove(&name)
+        {
+            self.on_the_way.insert(cookie, touched);
+        }
+        if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+            // In a new folder nothing was told yet.
+            if events.contains(ReadFlags::ISDIR) {
+                self.missed = Missed::Something;
+            }
+            let touched = self.on_the_way.remove(&cookie).filter(|_| events.contains(ReadFlags::MOVED_TO));
+            self.made.insert(name, touched.unwrap_or_default());
+        }
+    }
+
+    fn are_all_told(&self) -> bool {
+        self.missed == Missed::Nothing && self.on_the_way.is_empty()
+    }
+}
+
 /// Folders in which nothing moved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
@@ -144,4 +189,44 @@ fn events() -> WatchFlags {
         | WatchFlags::MOVE_SELF
         | WatchFlags::ONLYDIR
         | WatchFlags::DONT_FOLLOW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn are_all_told(heard: &[(ReadFlags, &str)]) -> bool {
+        let mut names = NewNames::default();
+        for (events, name) in heard {
+            names.hear(*events, (1, Some(name.as_bytes().to_vec())), 7);
+        }
+        names.are_all_told()
+    }
+
+    #[test]
+    fn undo_1_a_name_that_was_written_to_and_went_is_not_all_told() {
+        use ReadFlags as E;
+        for heard in [
+            &[(E::CREATE, "a"), (E::MODIFY, "a"), (E::DELETE, "a")][..],
+            &[(E::CREATE, "a"), (E::ATTRIB, "a"), (E::DELETE, "a")],
+            &[(E::CREATE, "a"), (E::MODIFY, "a"), (E::MOVED_FROM, "a"), (E::MOVED_TO, "b"), (E::DELETE, "b")],
+            &[(E::CREATE, "a"), (E::MODIFY, "a"), (E::MOVED_TO, "a")],
+            &[(E::CREATE, "a"), (E::MOVED_FROM, "a")],
+            &[(E::CREATE | E::ISDIR, "a")],
+        ] {
+            assert!(!are_all_told(heard), "{heard:?}");
+        }
+    }
+
+    #[test]
+    fn undo_1_a_lock_that_came_and_went_and_a_draft_that_took_its_place_are_all_told() {
+        use ReadFlags as E;
+        for heard in [
+            &[(E::CREATE, "a"), (E::CLOSE_WRITE, "a"), (E::DELETE, "a")][..],
+            &[(E::CREATE, "a"), (E::MODIFY, "a"), (E::MOVED_FROM, "a"), (E::MOVED_TO, "b")],
+            &[(E::MODIFY, "a"), (E::DELETE, "a")],
+        ] {
+            assert!(are_all_told(heard), "{heard:?}");
+        }
+    }
 }

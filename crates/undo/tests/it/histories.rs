@@ -193,6 +193,10 @@ fn undo_3_a_process_that_stays_sees_what_moves_comes_back_and_is_exchanged() {
     std::fs::remove_file(world.path("e")).unwrap();
     looks(&world);
     second("draft");
+    chmod(&world.path("draft"), 0o600);
+    std::fs::remove_file(world.path("draft")).unwrap();
+    looks(&world);
+    second("draft");
     world.write("draft", "out of sight");
     std::fs::rename(root.join("draft"), world.dir.path().join("outside")).unwrap();
     looks(&world);

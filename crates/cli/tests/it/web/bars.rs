@@ -6,6 +6,8 @@ use super::long::{SCROLL, long_session};
 use super::served::Served;
 use crate::session::fixture::{Place, call};
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::Command;
 use std::time::Instant;
 
@@ -24,6 +26,21 @@ fn served(place: &Place) -> Served {
     Served::of(measured)
 }
 
+/// The address of a page that holds one word and is there at once: what this browser takes on this machine for nothing.
+fn one_word() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            drop(socket.read(&mut head));
+            let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 22\r\nconnection: close\r\n\r\n<!doctype html><p>word";
+            drop(socket.write_all(page.as_bytes()));
+        }
+    });
+    format!("http://{address}/")
+}
+
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
@@ -38,6 +55,16 @@ fn bars_of_a_thousand_sessions() {
     for _ in 1..1_000 {
         place.feed(&["step", "--new", "-"], &call("make", "ok")).ended(0);
     }
+    let paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
+    let bare = one_word();
+    let bare_paints = (0..ROUNDS).map(|_| {
+        let mut browser = Browser::start(&program);
+        browser.size(1440, 900);
+        browser.open(&bare);
+        browser.until(paint);
+        browser.ask(paint).as_f64().unwrap()
+    });
+    eprintln!("a page of one word, as an empty anchor: first paint {:.0} ms", median(bare_paints.collect()));
     let empty = Place::new();
     empty.step(&call("make", "ok")).ended(0);
     for (what, place) in [("one session, as an anchor", &empty), ("1,000 sessions", &place)] {
@@ -50,7 +77,6 @@ fn bars_of_a_thousand_sessions() {
             browser.size(1440, 900);
             browser.open(&served.url);
             browser.until("document.querySelector('.session-row')");
-            let paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
             browser.until(paint);
             paints.push(browser.ask(paint).as_f64().unwrap());
             rows.push(browser.ask("performance.now()").as_f64().unwrap());
