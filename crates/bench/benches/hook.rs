@@ -55,7 +55,10 @@ impl Subject {
         let cpu = cpu_at_the_end(&child);
         let wall = started.elapsed();
         let output = child.wait_with_output().expect("it ends");
-        assert!(output.status.success() && output.stdout.is_empty(), "{}: {output:?}", self.name);
+        // Nothing is refused; that a session of so many calls fills a model's window is said once.
+        let said = String::from_utf8_lossy(&output.stdout);
+        let is_quiet = said.is_empty() || said.contains("WARNING: Context at");
+        assert!(output.status.success() && is_quiet, "{}: {output:?}", self.name);
         if round >= WARM_UP {
             self.cpu.push(cpu);
             self.wall.push(wall);
