@@ -110,7 +110,7 @@ docs:
 dist:
     cargo xtask dist --out dist
 
-# The formula, the workflow, the Action and the GitLab template, as far as ruby and actionlint are here
+# The formula, the workflow, the Action and the GitLab template by ruby and actionlint, and what the library crates would publish
 test-packaging:
     packaging/test/files.sh
 
