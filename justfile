@@ -122,7 +122,7 @@ test-install:
 test-python:
     bindings/python/test.sh
 
-# Four agent frameworks, unmodified and at pinned versions, each under the guard on a scripted model; writes no docs unless TRIPWIRE_WRITE_DOCS=1
+# Seven agent frameworks, unmodified and at pinned versions, each under the guard on a scripted model; writes no docs unless TRIPWIRE_WRITE_DOCS=1
 test-frameworks:
     bindings/python/frameworks/run.sh
 
