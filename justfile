@@ -110,7 +110,7 @@ docs:
 dist:
     cargo xtask dist --out dist
 
-# The formula, the workflow, the Action and the GitLab template, as far as ruby and actionlint are here
+# The formula, the workflow, the Action and the GitLab template by ruby and actionlint, and what the library crates would publish
 test-packaging:
     packaging/test/files.sh
 
@@ -122,7 +122,7 @@ test-install:
 test-python:
     bindings/python/test.sh
 
-# Four agent frameworks, unmodified and at pinned versions, each under the guard on a scripted model; writes no docs unless TRIPWIRE_WRITE_DOCS=1
+# Seven agent frameworks, unmodified and at pinned versions, each under the guard on a scripted model; writes no docs unless TRIPWIRE_WRITE_DOCS=1
 test-frameworks:
     bindings/python/frameworks/run.sh
 

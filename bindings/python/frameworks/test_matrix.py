@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from drivers import DRIVERS, version
+from drivers import DRIVERS, claude_environment, version
 from scripted import ScriptedModel
 
 from tripwire import Held, guard
@@ -15,6 +15,8 @@ from tripwire.integrations._common import stopped_by
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "reference" / "frameworks.md"
 BEHAVIOURS = ["identical loop", "A-B-A-B", "distinct work", "budget over sub-agents", "STOP file", "replay equal"]
 SEEN = {}
+# Of what the model reads when it calls tools too fast.
+REFUSED = "gate.max_tool_calls_per_minute"
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +26,13 @@ def place(tmp_path, monkeypatch):
     home.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("OPENAI_API_KEY", "fake")
+    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, "fake")
     return work
 
 
 def drive(driver, script, work, helper=False, input_tokens=200, **options):
-    """One run: what stopped it, the session, and how many tools ran."""
+    """One run: what stopped it, how the session stands, what ran, and the model with what it was asked."""
     if version(driver) is None:
         pytest.skip(f"{driver.package} IS NOT INSTALLED")
     model = ScriptedModel(script, input_tokens)
@@ -42,7 +45,7 @@ def drive(driver, script, work, helper=False, input_tokens=200, **options):
     try:
         with guard(**options) as g:
             try:
-                driver.run(g, model.address, counted, helper)
+                driver.run(g, model, counted, helper)
                 stop = None
             except Exception as error:
                 stop = stopped_by(error)
@@ -54,7 +57,7 @@ def drive(driver, script, work, helper=False, input_tokens=200, **options):
     replay = subprocess.run([os.environ["TRIPWIRE_BINARY"], "replay", session], capture_output=True, text=True)
     assert replay.returncode == 0, replay.stderr
     SEEN.setdefault(driver.package, {})["replay equal"] = "yes"
-    return stop, status, ran, model.requests
+    return stop, status, ran, model
 
 
 def seen(driver, behaviour, text):
@@ -89,11 +92,11 @@ class TestFramework:
                 return ("ask_helper", {"task": f"part {n}"}) if n < 9 else "done"
             return ("bash", {"command": f"grep -n name{n} src/f{n}.py"}) if n < 40 else "done"
 
-        stop, status, ran, asked = drive(
+        stop, status, ran, model = drive(
             driver, script, lambda command: f"3: found by {command}", helper=True, input_tokens=5_000, budget="0.10usd"
         )
         assert isinstance(stop, Held), (stop, status)
-        assert status["spentMicroUsd"] >= 100_000 and status["spentMicroUsd"] < 140_000 and asked < 20, (status, asked)
+        assert status["spentMicroUsd"] >= 100_000 and status["spentMicroUsd"] < 140_000 and model.requests < 20, (status, model.requests)
         seen(driver, "budget over sub-agents", f"held at ${status['spentMicroUsd'] / 1e6:.2f} of $0.10")
 
     def test_a_stop_file_holds_the_run(self, driver, place):
@@ -105,6 +108,13 @@ class TestFramework:
         stop, _, ran, _ = drive(driver, lambda n, tools: ("bash", {"command": f"cat file{n}"}), work)
         assert isinstance(stop, Held) and len(ran) <= 4, (stop, ran)
         seen(driver, "STOP file", f"held after {len(ran)} calls")
+
+    def test_a_refused_call_gives_its_reason_to_the_model_and_the_run_goes_on(self, driver):
+        script = lambda n, tools: ("bash", {"command": f"cat file{n}"}) if n < 6 else "done"
+        slow = {"gate.max_tool_calls_per_minute": 3, "gate.tool_call_warning_threshold": 2}
+        stop, _, ran, model = drive(driver, script, lambda command: f"text of {command}", settings=slow)
+        assert stop is None and 1 <= len(ran) < 6, (stop, ran)
+        assert REFUSED in model.last, model.last[-2000:]
 
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
@@ -118,7 +128,8 @@ def test_the_example_runs_and_its_loop_is_held(example):
         pytest.skip(f"{driver.package} IS NOT INSTALLED")
     model = ScriptedModel(lambda n, tools: ("bash", {"command": "echo the same error; false"}))
     try:
-        environment = {**os.environ, "OPENAI_BASE_URL": model.address, "OPENAI_API_KEY": "fake"}
+        addresses = {"OPENAI_BASE_URL": model.address, "GOOGLE_GEMINI_BASE_URL": model.root}
+        environment = {**os.environ, **addresses, **claude_environment(model)}
         ended = subprocess.run([sys.executable, str(example)], env=environment, capture_output=True, text=True, timeout=120)
     finally:
         model.close()
