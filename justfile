@@ -74,6 +74,11 @@ bench-stdio: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-bench --bench stdio
 
+# The guard of a tool server: time that it adds to a call, and the processor's time beside a line copier with server-everything
+bench-mcp: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-bench --bench mcp
+
 # A judgement before a shell command, and a permission's question
 bench-judge:
     cargo bench --profile dist --package tripwire-bench --bench judge --bench authority
