@@ -157,3 +157,8 @@ mutate-hook cases="100000":
 fuzz-mcp seconds="60":
     mkdir -p fuzz/corpus/decode_mcp
     cargo +nightly fuzz run decode_mcp fuzz/corpus/decode_mcp fuzz/seeds/decode_mcp -- -max_total_time={{ seconds }} -max_len=65536
+
+# The same for streams of events of tool servers
+fuzz-stream seconds="60":
+    mkdir -p fuzz/corpus/decode_stream
+    cargo +nightly fuzz run decode_stream fuzz/corpus/decode_stream fuzz/seeds/decode_stream -- -max_total_time={{ seconds }} -max_len=65536
