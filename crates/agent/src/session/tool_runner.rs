@@ -18,7 +18,7 @@ use tripwire_core::chain::gate::Permit;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{Grant, Permission};
 use tripwire_core::label::{Fingerprint, Label};
-use tripwire_core::policy::{OutputBytes, Policy, ToolLimits};
+use tripwire_core::policy::{Policy, ToolLimits};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
 use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
@@ -126,7 +126,6 @@ pub(super) struct ToolRunner {
     memory: MemoryStore,
     executor: SandboxedExecutor,
     limits: Limits,
-    /// What a person limited of single tools.
     tool_limits: ToolLimits,
     memories: Memories,
     verify: String,
@@ -335,8 +334,7 @@ impl ToolRunner {
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
-        let most = tool_limits.output_max(current.decoded.tool()).map(OutputBytes::get);
-        world.output_max = most.and_then(|most| usize::try_from(most).ok());
+        world.output_max = tool_limits.output_max(current.decoded.tool());
         let ran = tools::run(permit, &current.decoded, &mut world);
         let returned = Returned {
             exit_code: ran.exit_code,

@@ -103,7 +103,8 @@ fn status(class: Option<ErrorClass>) -> ExecutionStatus {
 /// The last cap: a result that is too long in spite of its tool's own bounds, or longer than a person lets this tool say, is
 /// kept whole, and its beginning shown.
 fn capped(text: String, world: &World<'_>) -> (String, Option<String>) {
-    let limited = world.output_max.filter(|most| text.len() > *most);
+    let limited = world.output_max.and_then(|most| usize::try_from(most.get()).ok());
+    let limited = limited.filter(|most| text.len() > *most);
     if limited.is_none() && text.len() <= RESULT_BYTES_MAX {
         return (text, None);
     }

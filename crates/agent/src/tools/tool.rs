@@ -10,7 +10,7 @@ use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::policy::Policy;
+use tripwire_core::policy::{OutputBytes, Policy};
 use tripwire_session::execution::{Executor, SpentPermit, spend};
 use tripwire_session::files::Files;
 use tripwire_session::memory::MemoryStore;
@@ -89,7 +89,7 @@ pub struct World<'a> {
     /// When everything that runs must end.
     pub deadline: Option<Instant>,
     /// Bytes of the result that the model gets, where a person limited them for the tool at hand.
-    pub output_max: Option<usize>,
+    pub output_max: Option<OutputBytes>,
     /// The action that is permitted; set for each call.
     pub(super) action: Fingerprint,
 }
