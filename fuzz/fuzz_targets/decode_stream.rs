@@ -52,9 +52,9 @@ fuzz_target!(|bytes: &[u8]| {
     let expected = plainly(bytes);
     for size in [usize::MAX, 1, 2, 3, 7] {
         let Some(events) = events_in(bytes, size) else { continue };
-        let joined: Vec<u8> = events.iter().flat_map(|(raw, _)| raw.clone()).collect();
+        let joined: Vec<u8> = events.iter().flat_map(|event| event.raw.clone()).collect();
         assert!(bytes.starts_with(&joined), "every byte of an event is one of the stream, in its order");
-        let data: Vec<Option<Vec<u8>>> = events.into_iter().map(|(_, data)| data).collect();
+        let data: Vec<Option<Vec<u8>>> = events.into_iter().map(|event| event.data).collect();
         assert_eq!(data, expected, "in pieces of {size}");
     }
 });

@@ -14,7 +14,7 @@ mod piped;
 mod refused;
 mod url;
 
-pub use event::events_in;
+pub use event::{ReadEvent, events_in};
 pub use messages::{AskedKey, ClientPresence, Posted, PostedForm, Said, ToolConversation, ToolMessages};
 pub use piped::{PipeError, PipedServer, pipe};
 pub use url::{ToolServerUrl, UrlError};

@@ -209,16 +209,25 @@ impl StreamEvent {
     }
 }
 
-/// The events of a stream that comes in pieces of so many bytes, each with all its bytes and with the data that a client reads in
-/// it; nothing where the stream is refused. It is what the fuzz target looks at.
+/// An event with all its bytes, and the data that a client reads in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadEvent {
+    /// Its bytes.
+    pub raw: Vec<u8>,
+    /// Its data; none where it has no line of it.
+    pub data: Option<Vec<u8>>,
+}
+
+/// The events of a stream that comes in pieces of so many bytes; nothing where the stream is refused. It is what the fuzz target
+/// looks at.
 #[must_use]
-pub fn events_in(stream: &[u8], piece_bytes: usize) -> Option<Vec<(Vec<u8>, Option<Vec<u8>>)>> {
+pub fn events_in(stream: &[u8], piece_bytes: usize) -> Option<Vec<ReadEvent>> {
     let mut reader = EventReader::default();
     let mut events = Vec::new();
     for piece in stream.chunks(piece_bytes.max(1)) {
         for event in reader.push(piece).ok()? {
             let data = event.data().map(Cow::into_owned);
-            events.push((event.into_raw(), data));
+            events.push(ReadEvent { raw: event.into_raw(), data });
         }
     }
     Some(events)
@@ -315,9 +324,9 @@ mod tests {
             }
             for size in [1, 2, 3, 1_000] {
                 let events = events_in(stream.as_bytes(), size).unwrap();
-                let raw: Vec<u8> = events.iter().flat_map(|(raw, _)| raw.clone()).collect();
+                let raw: Vec<u8> = events.iter().flat_map(|event| event.raw.clone()).collect();
                 assert!(stream.as_bytes().starts_with(&raw), "{stream:?} in pieces of {size}");
-                let data = events.into_iter().map(|(_, data)| data.map(|data| String::from_utf8(data).unwrap()));
+                let data = events.into_iter().map(|event| event.data.map(|data| String::from_utf8(data).unwrap()));
                 assert_eq!(data.collect::<Vec<_>>(), plainly(&stream), "{stream:?} in pieces of {size}");
             }
         }
