@@ -74,6 +74,11 @@ bench-stdio: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-bench --bench stdio
 
+# The guard of a tool server: time that it adds to a call, and the processor's time beside a line copier with server-everything
+bench-mcp: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-bench --bench mcp
+
 # A judgement before a shell command, and a permission's question
 bench-judge:
     cargo bench --profile dist --package tripwire-bench --bench judge --bench authority
@@ -152,3 +157,8 @@ mutate-hook cases="100000":
 fuzz-mcp seconds="60":
     mkdir -p fuzz/corpus/decode_mcp
     cargo +nightly fuzz run decode_mcp fuzz/corpus/decode_mcp fuzz/seeds/decode_mcp -- -max_total_time={{ seconds }} -max_len=65536
+
+# The same for streams of events of tool servers
+fuzz-stream seconds="60":
+    mkdir -p fuzz/corpus/decode_stream
+    cargo +nightly fuzz run decode_stream fuzz/corpus/decode_stream fuzz/seeds/decode_stream -- -max_total_time={{ seconds }} -max_len=65536

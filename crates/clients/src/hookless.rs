@@ -3,7 +3,7 @@
 use crate::adapter::{Adapter, Door};
 use crate::homes::{ClientHome, ProtectedPart, VariableNames};
 use crate::hooks::answer::Turn;
-use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Shortening, StepSource, TurnEnd};
 use crate::hooks::reply::{HookError, Reply};
 use crate::install::form::{HookEntry, HookSettings, Relaxed};
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace};
@@ -140,6 +140,7 @@ pub(crate) const DIALECT: HookDialect = HookDialect {
     deny,
     block: "block",
     after_tool: AfterTool::EndsTurn,
+    shortens: Shortening::No,
     context: ContextEvents { before_tool: None, prompt: "", agent_start: None },
     project_variables: &[],
     step_source: StepSource::ModelRequests,

@@ -170,6 +170,7 @@ impl GuardedSession {
             Answer::Tell(text) | Answer::SendBack(text) | Answer::Override { text, .. } => {
                 self.admit(tool, question, Some(text))
             }
+            Answer::Shorten(short) => self.admit(tool, question, short.beside),
         })
     }
 
@@ -426,6 +427,7 @@ impl GuardedSession {
             Answer::Tell(text) | Answer::SendBack(text) | Answer::Override { text, .. } => {
                 ResultAnswer { note: Some(text), stop: None }
             }
+            Answer::Shorten(short) => ResultAnswer { note: short.beside, stop: None },
             Answer::Refuse { reason, turn } => {
                 ResultAnswer { note: None, stop: Some(Box::new(self.stop(decisions, reason, turn))) }
             }

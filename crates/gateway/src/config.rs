@@ -1,6 +1,6 @@
 //! The configuration: providers, keys, teams, organisations, as TOML; a mistake is named with line and column.
 
-use crate::limits::{BUFFERED_BYTES_MAX, FIRST_BYTE_WAIT};
+use crate::limits::{BUFFERED_BYTES_MAX, FIRST_BYTE_WAIT, REUSED_WITHIN};
 use crate::upstream::{Destination, host_of};
 use crate::wire::Family;
 use hyper::Uri;
@@ -82,7 +82,13 @@ impl Provider {
     /// Where requests to it go.
     pub(crate) fn destination(&self) -> Destination<'_> {
         let Self { name, base, ca_file, .. } = self;
-        Destination { name, base, ca_file: ca_file.as_deref(), answers_within: FIRST_BYTE_WAIT }
+        Destination {
+            name,
+            base,
+            ca_file: ca_file.as_deref(),
+            answers_within: FIRST_BYTE_WAIT,
+            reused_within: REUSED_WITHIN,
+        }
     }
 }
 

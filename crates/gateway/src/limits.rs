@@ -38,6 +38,12 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(1_000);
 /// How long open replies may take after SIGTERM.
 pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(10);
+/// How long a connection to a provider may be idle and is still used again: providers keep them open for minutes.
+pub(crate) const REUSED_WITHIN: Duration = Duration::from_secs(90);
+/// The same for a tool server. The usual one is a Node program, which closes after five seconds.
+pub(crate) const SERVER_REUSED_WITHIN: Duration = Duration::from_secs(2);
+/// How long a tool server may take to its answer.
+pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Idle connections to a provider that are kept.
 pub(crate) const IDLE_CONNECTIONS_MAX: usize = 64;
 /// Descriptors that are not given to connections: journal, listener, providers.

@@ -7,12 +7,16 @@
 mod entrance;
 mod event;
 mod exchange;
+mod lines;
 mod messages;
 mod moving;
+mod piped;
 mod refused;
 mod url;
 
+pub use event::{ReadEvent, events_in};
 pub use messages::{AskedKey, ClientPresence, Posted, PostedForm, Said, ToolConversation, ToolMessages};
+pub use piped::{PipeError, PipedServer, pipe};
 pub use url::{ToolServerUrl, UrlError};
 
 use crate::body::ReplyBody;

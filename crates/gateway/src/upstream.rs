@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -51,6 +51,9 @@ pub(crate) struct Destination<'a> {
     pub(crate) ca_file: Option<&'a Path>,
     /// How long it may take to its first byte.
     pub(crate) answers_within: Duration,
+    /// How long a connection may have been idle to be used again. What was sent on one that the other side closes at that moment
+    /// is lost, and nobody knows whether it was read.
+    pub(crate) reused_within: Duration,
 }
 
 /// The host and port of an address, without a name and a password before them: it is shown.
@@ -61,10 +64,16 @@ pub(crate) fn host_of(base: &Uri) -> &str {
 
 type Connection = SendRequest<Full<Bytes>>;
 
+/// A connection that nobody uses, and since when.
+struct IdleConnection {
+    since: Instant,
+    connection: Connection,
+}
+
 /// All connections.
 #[derive(Default)]
 pub(crate) struct Upstreams {
-    idle: Mutex<BTreeMap<String, Vec<Connection>>>,
+    idle: Mutex<BTreeMap<String, Vec<IdleConnection>>>,
     tls: Mutex<BTreeMap<String, Arc<ClientConfig>>>,
     proxy: Option<ProxySettings>,
 }
@@ -114,7 +123,7 @@ impl Upstreams {
         let origin = format!("{}://{}", to.base.scheme_str().unwrap_or_default(), host_of(to.base));
         let mut request = request;
         // A kept connection may be closed meanwhile; then the request was not sent, and comes back.
-        while let Some(mut connection) = self.take(&origin) {
+        while let Some(mut connection) = self.take(&origin, to.reused_within) {
             match timeout(to.answers_within, connection.try_send_request(request)).await {
                 Err(_) => return Err(UpstreamError::Timeout(name())),
                 Ok(Ok(reply)) => return Ok((reply, ReturnedConnection { origin, connection })),
@@ -139,16 +148,17 @@ impl Upstreams {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.entry(returned.origin).or_default();
         if kept.len() < IDLE_CONNECTIONS_MAX && !returned.connection.is_closed() {
-            kept.push(returned.connection);
+            kept.push(IdleConnection { since: Instant::now(), connection: returned.connection });
         }
     }
 
     /// An idle connection that is still open. A provider may close it at any time; one that was not used for this request yet
     /// fails before anything was sent.
-    fn take(&self, origin: &str) -> Option<Connection> {
+    fn take(&self, origin: &str, within: Duration) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(origin)?;
-        while let Some(connection) = kept.pop() {
+        kept.retain(|idle| idle.since.elapsed() <= within);
+        while let Some(IdleConnection { connection, .. }) = kept.pop() {
             if connection.is_ready() {
                 return Some(connection);
             }

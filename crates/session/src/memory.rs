@@ -21,6 +21,12 @@ use tripwire_fs::file::{self, FileAction, FileError, ReadError, make_folder, rea
 use tripwire_fs::lock::FileLock;
 use tripwire_secrets::Redactor;
 
+/// The words behind the beginning of a result of which an agent does not get all: how large it is, and where the whole is.
+#[must_use]
+pub fn cut_words(bytes: usize, pointer: &str) -> String {
+    format!("[tripwire: cut here; the result has {bytes} bytes: `tripwire memory get {pointer}` prints all of it]")
+}
+
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {

@@ -156,6 +156,7 @@ impl WireDoor {
             event_name: "gateway".to_owned(),
             event,
             prompt,
+            response: None,
             asks: None,
         }
     }

@@ -18,7 +18,7 @@ use tripwire_core::chain::gate::Permit;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{Grant, Permission};
 use tripwire_core::label::{Fingerprint, Label};
-use tripwire_core::policy::Policy;
+use tripwire_core::policy::{Policy, ToolLimits};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
 use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
@@ -126,6 +126,7 @@ pub(super) struct ToolRunner {
     memory: MemoryStore,
     executor: SandboxedExecutor,
     limits: Limits,
+    tool_limits: ToolLimits,
     memories: Memories,
     verify: String,
     observer: Observer,
@@ -180,6 +181,7 @@ impl ToolRunner {
             }),
             network: authority.network,
             limits: Limits::of(policy),
+            tool_limits: policy.tools.limits.clone(),
             memories: authority.memories,
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
@@ -312,7 +314,8 @@ impl ToolRunner {
         if let Err(fault) = self.take_up(call) {
             return returned(CallOutcome::NotRun, fault.for_model());
         }
-        let Self { files, memory, executor, limits, memories, current, marks, snapshots, staging, .. } = self;
+        let Self { files, memory, executor, limits, tool_limits, memories, current, marks, snapshots, staging, .. } =
+            self;
         let Some(current) = current else {
             return returned(CallOutcome::NotRun, "not run: the call was lost; ask again".to_owned());
         };
@@ -331,6 +334,7 @@ impl ToolRunner {
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
+        world.output_max = tool_limits.output_max(current.decoded.tool());
         let ran = tools::run(permit, &current.decoded, &mut world);
         let returned = Returned {
             exit_code: ran.exit_code,

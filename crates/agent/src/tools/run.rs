@@ -100,9 +100,12 @@ fn status(class: Option<ErrorClass>) -> ExecutionStatus {
     }
 }
 
-/// The last cap: a result that is too long in spite of its tool's own bounds is kept whole, and its beginning shown.
+/// The last cap: a result that is too long in spite of its tool's own bounds, or longer than a person lets this tool say, is
+/// kept whole, and its beginning shown.
 fn capped(text: String, world: &World<'_>) -> (String, Option<String>) {
-    if text.len() <= RESULT_BYTES_MAX {
+    let limited = world.output_max.and_then(|most| usize::try_from(most.get()).ok());
+    let limited = limited.filter(|most| text.len() > *most);
+    if limited.is_none() && text.len() <= RESULT_BYTES_MAX {
         return (text, None);
     }
     let (pointer, note) = match world.memory.put(text.as_bytes(), Visibility::Public) {
@@ -112,7 +115,7 @@ fn capped(text: String, world: &World<'_>) -> (String, Option<String>) {
         Err(error) => (None, format!("the result was cut, and the rest could not be kept: {error}")),
     };
     // Escaping can double a text, so that only a part of the cap is used for it.
-    let beginning = label::cut(&text, TEXT_BYTES_MAX / 2);
+    let beginning = label::cut(&text, limited.unwrap_or(usize::MAX).min(TEXT_BYTES_MAX / 2));
     let short = Beginning { beginning, bytes: text.len(), pointer: pointer.clone(), note };
     let shown = serde_json::to_string(&short).unwrap_or_default();
     (shown, pointer)

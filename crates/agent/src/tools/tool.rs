@@ -10,7 +10,7 @@ use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::policy::Policy;
+use tripwire_core::policy::{OutputBytes, Policy};
 use tripwire_session::execution::{Executor, SpentPermit, spend};
 use tripwire_session::files::Files;
 use tripwire_session::memory::MemoryStore;
@@ -88,6 +88,8 @@ pub struct World<'a> {
     pub limits: Limits,
     /// When everything that runs must end.
     pub deadline: Option<Instant>,
+    /// Bytes of the result that the model gets, where a person limited them for the tool at hand.
+    pub output_max: Option<OutputBytes>,
     /// The action that is permitted; set for each call.
     pub(super) action: Fingerprint,
 }
@@ -124,7 +126,8 @@ impl Limits {
 impl<'a> World<'a> {
     /// A world without a deadline.
     pub fn new(files: &'a Files, memory: &'a MemoryStore, executor: &'a mut dyn Executor, limits: Limits) -> Self {
-        Self { files, memory, memories: Memories::Public, executor, limits, deadline: None, action: Fingerprint::NONE }
+        let (memories, action) = (Memories::Public, Fingerprint::NONE);
+        Self { files, memory, memories, executor, limits, deadline: None, output_max: None, action }
     }
 
     /// Uses up the permit for the action at hand: nothing that acts in this process does so without it.

@@ -1,5 +1,6 @@
 //! `tripwire mcp`: the guard between a client and a tool server.
 
+mod address;
 mod http;
 mod offer;
 
@@ -45,6 +46,9 @@ pub(crate) struct McpArgs {
 enum McpVerb {
     Trust(TrustArgs),
     Serve(offer::OfferArgs),
+    /// Carry messages between standard streams and an address; the guard starts this for itself.
+    #[command(hide = true)]
+    Carry,
 }
 
 /// Trust what changed in a server's tools since they were pinned; shows what that is.
@@ -76,8 +80,15 @@ struct McpServeArgs {
     place: Where,
     #[command(flatten)]
     http: http::HttpArgs,
+    /// Speak with the client over standard streams, and with the server at `--url`: for a client that starts this.
+    #[arg(long, requires = "url", conflicts_with_all = ["listen", "token_file", "origin", "json"])]
+    stdio: bool,
+    /// The same, with the server's address and headers from an entry of a client's settings, which is in this variable.
+    #[arg(long, value_name = "VARIABLE", conflicts_with_all = ["url", "stdio"])]
+    entry: Option<String>,
     /// The server's command line.
-    #[arg(required_unless_present = "url", conflicts_with = "url", last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["url", "entry"], conflicts_with_all = ["url", "entry"], last = true,
+        value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -91,6 +102,7 @@ pub(crate) fn run(args: McpArgs) -> Result<Exit, Problem> {
     match args.verb {
         Some(McpVerb::Trust(args)) => trust(&args),
         Some(McpVerb::Serve(args)) => offer::run(&args),
+        Some(McpVerb::Carry) => address::carry(),
         None => guard(args.serve),
     }
 }
@@ -133,6 +145,11 @@ fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     let named = args.name.as_deref().and_then(ServerName::new);
     let notifier: Arc<dyn Notifier> = Arc::new(OnStderr);
     let asker = Asker { session: args.session, place: args.place, cwd: cwd.clone() };
+    if let Some(carried) = address::Carried::of(args.http.url.as_ref().filter(|_| args.stdio), args.entry.as_deref())? {
+        let name = named.unwrap_or_else(|| ServerName::of_host(carried.url.host()));
+        let door = asker.door(client_process(), &notifier)?;
+        return Ok(ended(serve(carried.guarded(name, cwd, door, pins())?, notifier)?));
+    }
     if let Some(url) = &args.http.url {
         let name = named.unwrap_or_else(|| ServerName::of_host(url.host()));
         let guard = http::HttpGuard { url, name, pins: pins(), notifier: &notifier };
@@ -140,12 +157,18 @@ fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     }
     let name = named.unwrap_or_else(|| ServerName::of_command(&args.command));
     let door = asker.door(client_process(), &notifier)?;
-    let end = serve(GuardOptions { name, command: args.command, cwd, door, pins: pins() }, notifier)?;
-    Ok(match end {
+    let (address, variable) = (None, None);
+    let options = GuardOptions { name, command: args.command, address, variable, cwd, door, pins: pins() };
+    Ok(ended(serve(options, notifier)?))
+}
+
+/// What the end of a server means for whoever started us.
+fn ended(end: GuardEnd) -> Exit {
+    match end {
         GuardEnd::ClientClosed => Exit::Done,
         GuardEnd::ServerEnded(Some(TreeExit::Exited(code))) => Exit::OfCommand(code),
         GuardEnd::ServerEnded(Some(TreeExit::Signaled(_)) | None) => Exit::Internal,
-    })
+    }
 }
 
 /// Who asks about calls: for which session, in which workspace.

@@ -1,5 +1,6 @@
 //! `tripwire mcp` through the binary, with servers that are small shell scripts.
 
+mod address;
 mod decisions;
 pub(crate) mod fixture;
 mod http_entrance;

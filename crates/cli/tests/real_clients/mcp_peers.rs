@@ -210,6 +210,11 @@ fn mcp_5_official_clients_and_servers_see_the_same_over_http() {
         let shown = peers.inspector(&[&plain], method);
         assert_eq!(shown, peers.inspector(&[&guarded], method), "{method:?}");
     }
+    // A client on standard streams gets the same of the same address.
+    let piped = ["stdio", TRIPWIRE, "mcp", "--name", "piped", "--stdio", "--url", &plain];
+    let piped = over_http(&peers.sdk("everything", &piped));
+    same(&one.0, &piped.0);
+    assert_eq!(one.1, piped.1);
     drop(guard);
     peers.verify();
 }

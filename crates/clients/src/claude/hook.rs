@@ -5,7 +5,7 @@
 //! away. A refused prompt makes no model request at all.
 
 use crate::hooks::answer::Turn;
-use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Shortening, StepSource, TurnEnd};
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
@@ -32,6 +32,7 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     deny,
     block: "block",
     after_tool: AfterTool::EndsTurn,
+    shortens: Shortening::ByOutput,
     context: ContextEvents {
         before_tool: Some("PreToolUse"),
         prompt: "UserPromptSubmit",

@@ -38,9 +38,9 @@ pub(super) fn guard(
     let given = take_given(place, arguments, &mut prepared.command)?;
     let named = if words.own.iter().any(|word| word == STRICT) { Map::new() } else { in_files(place, &words.own)? };
     let mut made = guard.entries(&named);
-    prepared.notes.extend(not_wrapped(&made.open, "HTTP; hooks see their calls"));
+    prepared.notes.extend(not_wrapped(&made.open, "they cannot be wrapped; hooks see their calls"));
     let by_flag = guard.entries(&given);
-    prepared.notes.extend(not_wrapped(&by_flag.open, "HTTP; hooks see their calls"));
+    prepared.notes.extend(not_wrapped(&by_flag.open, "they cannot be wrapped; hooks see their calls"));
     // What stood behind the flag is read nowhere else.
     made.guarded.extend(given);
     made.guarded.extend(by_flag.guarded);
@@ -202,11 +202,15 @@ mod tests {
             json!({"mcpServers": {"both": {"command": "shared"}, "team": {"command": "t"}, "off": {"command": "o"}}});
         let files = [("home/.claude.json", own()), ("work/.mcp.json", shared)];
         let (made, words, notes) = guarded(&files, &["claude", "-p", "x"]);
-        assert_eq!(names(&made), ["both", "mine", "team"]);
+        assert_eq!(names(&made), ["both", "mine", "team", "web"]);
         assert_eq!(made[SERVERS]["both"]["args"], json!(["mcp", "--name", "both", "--", "local", "x"]));
         assert_eq!(made[SERVERS]["mine"]["env"], json!({"SOCKET": "/g/socket"}));
         assert!(words[1].starts_with("--mcp-config=/") && words[2..] == ["-p", "x"], "{words:?}");
-        assert!(notes.len() == 1 && notes[0].contains("`web`"), "{notes:?}");
+        assert_eq!(made[SERVERS]["web"]["args"], json!(["mcp", "--name", "web", "--entry", "TRIPWIRE_MCP_ENTRY"]));
+        assert!(notes.is_empty(), "{notes:?}");
+        let old = json!({"mcpServers": {"old": {"type": "sse", "url": "u"}}});
+        let (made, _, notes) = guarded(&[("home/.claude.json", old)], &["claude", "-p", "x"]);
+        assert!(names(&made).is_empty() && notes.len() == 1 && notes[0].contains("`old`"), "{notes:?}");
     }
 
     #[test]
@@ -226,13 +230,13 @@ mod tests {
 
     #[test]
     fn mcp_6_servers_by_flag_are_guarded_too_and_alone_where_the_person_wants_that() {
-        let given = r#"{"mcpServers":{"given":{"command":"g"},"far":{"url":"u"}}}"#;
+        let given = r#"{"mcpServers":{"given":{"command":"g"},"far":{"type":"sse","url":"u"}}}"#;
         let files =
             [("home/.claude.json", own()), ("work/more.json", json!({"mcpServers": {"more": {"command": "m"}}}))];
         let line = ["claude", "--mcp-config", given, "more.json", "--strict-mcp-config", "-p", "x"];
         let (made, words, _) = guarded(&files, &line);
         assert_eq!(names(&made), ["far", "given", "more"]);
-        assert_eq!(made[SERVERS]["far"], json!({"url": "u"}), "it stands nowhere else");
+        assert_eq!(made[SERVERS]["far"], json!({"type": "sse", "url": "u"}), "it stands nowhere else");
         assert_eq!(words[2..], ["--strict-mcp-config", "-p", "x"]);
         let (made, words, _) = guarded(&[], &["claude", "-p", "x", &format!("--mcp-config={given}")]);
         assert_eq!((names(&made), &words[2..]), (vec!["far", "given"], &["-p".to_owned(), "x".to_owned()][..]));

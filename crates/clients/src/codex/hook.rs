@@ -6,7 +6,7 @@
 
 use super::transcript::without_frame;
 use crate::hooks::answer::Turn;
-use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Shortening, StepSource, TurnEnd};
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, text};
@@ -28,6 +28,7 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     deny,
     block: "block",
     after_tool: AfterTool::ReplacesResult,
+    shortens: Shortening::ByReason,
     context: ContextEvents {
         before_tool: Some("PreToolUse"),
         prompt: "UserPromptSubmit",

@@ -42,7 +42,7 @@ pub(super) fn guard(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut Pr
             (Some(_), _) | (None, None) => open.push(name),
         }
     }
-    prepared.notes.extend(not_wrapped(&open, "HTTP; hooks see their calls"));
+    prepared.notes.extend(not_wrapped(&open, "HTTP; hooks see their calls, and `tripwire init --mcp` wraps them"));
     let at = arguments + behind_overrides(own);
     let given = plain.into_iter().flat_map(|word| [OsString::from("-c"), OsString::from(word)]);
     prepared.command.splice(at..at, given);

@@ -5,7 +5,7 @@
 //! anything is compressed, and means nothing.
 
 use crate::hooks::answer::Turn;
-use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Shortening, StepSource, TurnEnd};
 use crate::hooks::event::{Event, ToolCall};
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
@@ -30,6 +30,7 @@ pub(super) static HOOKS: HookDialect = HookDialect {
     deny,
     block: "deny",
     after_tool: AfterTool::EndsTurn,
+    shortens: Shortening::No,
     context: ContextEvents { before_tool: None, prompt: "BeforeAgent", agent_start: None },
     project_variables: &["GEMINI_PROJECT_DIR"],
     step_source: StepSource::ModelRequests,

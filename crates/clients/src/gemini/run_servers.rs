@@ -17,7 +17,7 @@ pub(super) fn guard(place: &LaunchPlace<'_>, settings: &mut Map<String, Value>, 
     if let Some(known) = settings.get_mut(SERVERS).and_then(Value::as_object_mut) {
         known.extend(own.guarded);
     }
-    prepared.notes.extend(not_wrapped(&own.open, "HTTP; hooks see their calls"));
+    prepared.notes.extend(not_wrapped(&own.open, "they cannot be wrapped; hooks see their calls"));
     let file = place.cwd.join(HOME.folder).join(FILE);
     let shared = read_settings(&file).and_then(|text| relaxed::object(&text).ok()).unwrap_or_default();
     let shared = servers(&shared);
@@ -51,14 +51,15 @@ mod tests {
         let servers = RunGuard { program: Path::new("/g/tripwire"), variable: "SOCKET", socket: Path::new("/g/s") };
         let nowhere = LaunchPlace::nowhere(&[], &homes, None);
         let place = LaunchPlace { cwd: folder.path(), servers: Some(servers), ..nowhere };
-        let own = json!({"mcpServers": {"mine": {"command": "a", "args": ["b"]}, "web": {"httpUrl": "u"}}});
+        let own = json!({"mcpServers": {"mine": {"command": "a", "args": ["b"]}, "web": {"httpUrl": "u"}, "old": {"url": "u", "oauth": {}}}});
         let (mut settings, mut prepared) = (own.as_object().unwrap().clone(), PreparedClient::default());
         guard(&place, &mut settings, &mut prepared);
         let args = &settings["mcpServers"]["mine"]["args"];
         assert_eq!(*args, json!(["mcp", "--name", "mine", "--", "a", "b"]));
-        assert_eq!(settings["mcpServers"]["web"], json!({"httpUrl": "u"}));
+        assert_eq!(settings["mcpServers"]["web"]["args"][3], "--entry");
+        assert_eq!(settings["mcpServers"]["old"], json!({"url": "u", "oauth": {}}));
         let [http, workspace] = prepared.notes.as_slice() else { panic!("{:?}", prepared.notes) };
-        assert!(http.contains("`web`"), "{http}");
+        assert!(http.contains("`old`") && !http.contains("`web`"), "{http}");
         assert!(workspace.contains("`team`") && !workspace.contains("`done`"), "{workspace}");
         let (mut settings, mut prepared) = (Map::new(), PreparedClient::default());
         guard(&LaunchPlace { cwd: Path::new("/nowhere"), ..place }, &mut settings, &mut prepared);

@@ -1,6 +1,7 @@
 //! From the engine's decisions to one plain answer, which each client's dialect then puts into its own words.
 
 use super::event::Event;
+use super::short_result::ShortResult;
 use std::time::Duration;
 use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
@@ -30,6 +31,8 @@ pub enum Answer {
         /// The beginning of the result that it takes the place of.
         result: String,
     },
+    /// The result is larger than the tool's limit: its beginning, for the place of the whole.
+    Shorten(ShortResult),
     /// The agent is not done: it goes back to work with this prompt.
     SendBack(String),
 }
@@ -120,7 +123,7 @@ pub(super) fn unanswered(answer: Answer, waited: Duration) -> Answer {
         Answer::Refuse { reason, turn } => {
             Answer::Refuse { reason: format!("{reason}; nobody answered within {} s", waited.as_secs()), turn }
         }
-        Answer::Pass | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_) => answer,
+        Answer::Pass | Answer::Tell(_) | Answer::Override { .. } | Answer::Shorten(_) | Answer::SendBack(_) => answer,
     }
 }
 
@@ -135,6 +138,7 @@ pub fn in_held_session(answer: Answer, held: &str) -> Answer {
         | Answer::Pass
         | Answer::Tell(_)
         | Answer::Override { .. }
+        | Answer::Shorten(_)
         | Answer::SendBack(_) => answer,
     }
 }

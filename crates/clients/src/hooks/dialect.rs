@@ -19,6 +19,8 @@ pub struct HookDialect {
     pub block: &'static str,
     /// What an answer can do once a tool ran.
     pub after_tool: AfterTool,
+    /// How a result that is larger than its tool's limit can be shortened.
+    pub shortens: Shortening,
     /// The events that take a text beside them.
     pub context: ContextEvents,
     /// The variables in which it tells a hook where it was started.
@@ -57,6 +59,17 @@ pub enum AfterTool {
     EndsTurn,
     /// The reason or the text takes the place of the result.
     ReplacesResult,
+}
+
+/// How a result can be shortened once a tool ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortening {
+    /// It cannot, or the one who asks does so itself.
+    No,
+    /// The reason of a refusal takes its place.
+    ByReason,
+    /// The answer may hold another result, in the form of the first.
+    ByOutput,
 }
 
 /// Which step of the agent a call belongs to.

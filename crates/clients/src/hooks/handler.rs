@@ -14,6 +14,7 @@ use super::hook_call::{HookCall, say};
 use super::inputs::{self, CallContext, Verified};
 use super::memory::HookMemory;
 use super::reply::Reply;
+use super::shortened::shortened;
 use super::undo::{PassedCall, StepSnapshots};
 use super::window;
 use crate::asked_call::is_refused_for_what_it_is;
@@ -135,6 +136,7 @@ impl HookHandler<'_> {
                 HookNotes { memory: &mut memory, taken: &mut taken, awaits: &mut awaits },
             )?,
         };
+        let answer = shortened(call, answer, driver, self.workspace.layout(), &mut memory.notices);
         notes.write(driver.redactor()?.redact_json(&memory.text()).as_bytes())?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
         Ok(Handled { reply: say(call, &answer), taken, retry_after, awaits })

@@ -1,9 +1,10 @@
 //! One call of a hook: which client calls, from where, and what for.
 
 use super::answer::{Answer, Turn};
-use super::dialect::AfterTool;
+use super::dialect::{AfterTool, Shortening};
 use super::event::{Agent, Event, PersonAsk};
 use super::reply::{HookError, Reply};
+use super::short_result::ShortResult;
 use super::wire::{self, HookInput};
 use crate::client::Client;
 use serde_json::json;
@@ -28,6 +29,8 @@ pub struct HookCall {
     pub event: Event,
     /// What a person said, where one speaks.
     pub prompt: Option<String>,
+    /// A result in the client's own form, where a hook may put another one in its place.
+    pub response: Option<String>,
     /// Why a person is to be asked about the call, where the one who tells of it knows a reason.
     pub asks: Option<PersonAsk>,
 }
@@ -63,6 +66,8 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
     let event = (client.adapter().hooks.event)(&input)?;
     let transcript = input.agent_transcript_path;
     let agent = input.agent_id.map(|id| Agent { id, transcript });
+    let takes_another = matches!(event, Event::Done(..)) && client.adapter().hooks.shortens == Shortening::ByOutput;
+    let response = input.tool_response.filter(|_| takes_another).map(|response| response.get().to_owned());
     let prompt = input.prompt.and_then(|prompt| serde_json::from_str(prompt.get()).ok());
     Ok(HookCall {
         client,
@@ -73,6 +78,7 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
         event_name: input.hook_event_name.into_owned(),
         event,
         prompt,
+        response,
         asks: input.asks.filter(|_| client == Client::Mcp),
     })
 }
@@ -93,6 +99,16 @@ pub fn say(call: &HookCall, answer: &Answer) -> Reply {
             // A failed call has an event of its own, and a text under another's name is thrown away.
             AfterTool::EndsTurn => beside(Some(&call.event_name), text),
             AfterTool::ReplacesResult => block(&format!("{text}\n\n{result}")),
+        },
+        (Event::Done(_, outcome), Answer::Shorten(short)) => match hooks.shortens {
+            Shortening::No => {
+                short.beside.as_deref().map_or_else(Reply::default, |text| beside(Some(&call.event_name), text))
+            }
+            Shortening::ByReason => {
+                let kept = short.of_text(&outcome.output);
+                block(&short.beside.as_ref().map_or_else(|| kept.clone(), |text| format!("{text}\n\n{kept}")))
+            }
+            Shortening::ByOutput => rewritten(call, short),
         },
         (Event::Done(..), Answer::Refuse { reason, turn }) => match (can, turn) {
             (AfterTool::EndsTurn, Turn::Ends) => Reply::json(&json!({"continue": false, "stopReason": reason})),
@@ -118,9 +134,28 @@ pub fn say(call: &HookCall, answer: &Answer) -> Reply {
             | Event::Compacting
             | Event::Compacted
             | Event::Other,
-            Answer::Refuse { .. } | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_),
+            Answer::Refuse { .. }
+            | Answer::Tell(_)
+            | Answer::Override { .. }
+            | Answer::Shorten(_)
+            | Answer::SendBack(_),
         ) => Reply::default(),
     }
+}
+
+/// A result with less in it, in the form in which its client gave it. The event of a failed call takes none.
+fn rewritten(call: &HookCall, short: &ShortResult) -> Reply {
+    let mut said = json!({"hookEventName": call.event_name});
+    if let Some(text) = &short.beside {
+        said["additionalContext"] = json!(text);
+    }
+    if let Some(output) = call.response.as_deref().and_then(|response| short.of_response(response)) {
+        said["updatedToolOutput"] = output;
+    }
+    if said.as_object().is_some_and(|said| said.len() == 1) {
+        return Reply::default();
+    }
+    Reply::json(&json!({"hookSpecificOutput": said}))
 }
 
 /// Whether an answer may wait for the end of a pause: what asks for leave to go on, and what would end the turn behind a

@@ -32,7 +32,9 @@ pub(super) fn guard(
             None => open.push(name),
         }
     }
-    prepared.notes.extend(not_wrapped(&open, "HTTP; the gateway sees their calls"));
+    prepared
+        .notes
+        .extend(not_wrapped(&open, "HTTP; the gateway sees their calls, and `tripwire init --mcp` wraps them"));
 }
 
 /// Puts members of a server into a configuration, over what stands there.

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::homes::{Homes, ProtectedPart};
+use crate::install::file::Scope;
 use std::path::{Component, Path, PathBuf};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::layout::FOLDER;
@@ -39,6 +40,7 @@ impl ProtectedPaths {
             entries.extend(parts(home.in_workspace, root.join(home.folder)));
             entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));
         }
+        entries.extend(server_files(root, homes).into_iter().map(Entry::File));
         // What git runs later, nobody judges then.
         entries.push(Entry::Folder(root.join(".git/hooks")));
         let own = std::env::current_exe().ok();
@@ -66,6 +68,16 @@ impl ProtectedPaths {
             Entry::Settings(folder) => folder.starts_with(path),
         })
     }
+}
+
+/// The files that name tool servers to the clients: a server in them is a program that a client starts without a call. Among them is
+/// the person's `~/.claude.json`, which only its client has to write.
+fn server_files(root: &Path, homes: &Homes) -> Vec<PathBuf> {
+    let scopes = [Scope::User, Scope::Project(root.to_owned())];
+    let settings = Client::every().filter_map(|client| client.adapter().servers);
+    let files = settings.flat_map(|settings| scopes.iter().flat_map(|scope| (settings.files)(scope, homes)));
+    // One client reads a file of this name in a workspace too, where it is anybody's.
+    files.filter(|file| *file != root.join("config.json")).collect()
 }
 
 fn parts(part: ProtectedPart, folder: PathBuf) -> Vec<Entry> {

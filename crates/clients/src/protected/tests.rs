@@ -58,6 +58,11 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
         home.join(".local/state/tripwire/key").display().to_string(),
         home.join(".config/tripwire/settings.yaml").display().to_string(),
         "~/.gemini/settings.json".to_owned(),
+        ".mcp.json".to_owned(),
+        "opencode.json".to_owned(),
+        ".opencode/opencode.jsonc".to_owned(),
+        "~/.claude.json".to_owned(),
+        home.join(".config/opencode/opencode.json").display().to_string(),
     ];
     for path in &paths {
         for tool in ["Write", "Edit", "MultiEdit", "write_file", "replace", "mcp__fs__write_file", "a_tool_of_tomorrow"]
@@ -84,7 +89,17 @@ fn ctrl_3_a_link_does_not_lead_around() {
 fn ctrl_3_ordinary_files_are_within_reach() {
     use serde_json::json;
     let fixture = fixture();
-    for path in ["src/main.rs", ".claude/commands/x.md", "geometry/a", ".github/settings.json", "docs/.geometry.md"] {
+    for path in [
+        "src/main.rs",
+        ".claude/commands/x.md",
+        "geometry/a",
+        ".github/settings.json",
+        "docs/.geometry.md",
+        "config.json",
+        "mcp.json",
+        "docs/opencode.json",
+        ".opencode/agent/x.md",
+    ] {
         assert!(!fixture.touches("Write", &json!({"file_path": path, "content": ".geometry/STOP"})), "{path}");
     }
     assert!(!fixture.touches("Agent", &json!({"prompt": ".geometry/STOP", "description": "x"})));
@@ -120,6 +135,8 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
     let fixture = fixture();
     for command in [
         "rm -f .geometry/STOP",
+        "echo '{}' > .mcp.json",
+        "cp mine.json opencode.json",
         "mkdir -p src/.geometry && cd src",
         "rm .geo''metry/PAUSE",
         "cd .geometry && rm STOP",
@@ -187,6 +204,9 @@ fn ctrl_3_reading_and_look_alikes_pass() {
     let fixture = fixture();
     for command in [
         "cat .geometry/MISSION_BRIEFING.md",
+        "jq .mcpServers .mcp.json ~/.claude.json",
+        "cp opencode.json /tmp/copy.json",
+        "echo '{}' > config.json",
         "sed -n 1,20p .geometry/todo.md",
         "ls -la .geometry | head -5",
         "grep -n STOP .geometry/safety_log.json > /tmp/out",

@@ -1,22 +1,27 @@
 //! The guard's words into a text of settings and out of it, byte by byte: nothing else moves.
 
-use super::entry::{ArgsSite, ListSite, ProgramSite, ServerKind, ToolServer};
+use super::address::ENTRY_VARIABLE;
+use super::entry::{AddressSite, ArgsSite, EntryForm, ListSite, ProgramSite, ServerKind, ServerSite, ToolServer};
 use super::guarded::{self, GuardForm};
 use std::ops::Range;
 
 /// A part of a text, and what comes in its place.
 type Edit = (Range<usize>, String);
 
-/// The text with our guard before each server of these that is started by a command and has none; a guard of ours that calls
-/// another program calls this one.
+/// The text with our guard before each server of these that has none and can have one; a guard of ours that calls another program
+/// calls this one.
 pub(super) fn with_guard(text: &str, servers: &[ToolServer], program: &str) -> String {
     let mut edits = Vec::new();
     for server in servers {
-        let (ServerKind::Program(words), Some(site)) = (&server.kind, &server.site) else { continue };
-        match guarded::guarded(words, &server.name) {
-            None => edits.extend(guard(text, site, &server.name, program)),
-            Some(known) if known.form == GuardForm::AsInstalled => edits.push((program_of(site), quoted(program))),
-            Some(_) => {}
+        let known = known(server);
+        match &server.site {
+            ServerSite::Address(site) => edits.push((site.range.clone(), carried(text, site, &server.name, program))),
+            ServerSite::Program(site) | ServerSite::Carried { program: site, .. } => match known {
+                None => edits.extend(guard(text, site, &server.name, program)),
+                Some(GuardForm::AsInstalled) => edits.push((program_of(site), quoted(program))),
+                Some(GuardForm::ByHand) => {}
+            },
+            ServerSite::Stays(_) => {}
         }
     }
     applied(text, edits)
@@ -25,14 +30,56 @@ pub(super) fn with_guard(text: &str, servers: &[ToolServer], program: &str) -> S
 /// The text without our guard, where it stands as we write it.
 pub(super) fn without_guard(text: &str, servers: &[ToolServer]) -> String {
     let mut edits = Vec::new();
-    for server in servers {
-        let (ServerKind::Program(words), Some(site)) = (&server.kind, &server.site) else { continue };
-        let ours = guarded::guarded(words, &server.name).is_some_and(|known| known.form == GuardForm::AsInstalled);
-        if ours {
-            edits.extend(unguard(text, site));
+    for server in servers.iter().filter(|server| known(server) == Some(GuardForm::AsInstalled)) {
+        match &server.site {
+            ServerSite::Carried { range, original, .. } => edits.push((range.clone(), original.clone())),
+            ServerSite::Program(site) => edits.extend(unguard(text, site)),
+            ServerSite::Address(_) | ServerSite::Stays(_) => {}
         }
     }
     applied(text, edits)
+}
+
+/// Whose guard stands before a server; none where there is none.
+fn known(server: &ToolServer) -> Option<GuardForm> {
+    match &server.kind {
+        ServerKind::Program(words) => guarded::guarded(words, &server.name).map(|known| known.form),
+        ServerKind::Url(_) | ServerKind::Unreadable(_) => None,
+    }
+}
+
+/// An entry of ours in the place of one with an address, which it holds in a variable in the very letters in which it stood there.
+fn carried(text: &str, site: &AddressSite, name: &str, program: &str) -> String {
+    let original = quoted(text.get(site.range.clone()).unwrap_or_default());
+    let words = guarded::entry_words(name).map(|word| quoted(&word)).join(", ");
+    let program = quoted(program);
+    let kept = site.kept.iter().map(|range| text.get(range.clone()).unwrap_or_default().to_owned());
+    let mut members = match &site.form {
+        EntryForm::Pair => vec![
+            format!("\"command\": {program}"),
+            format!("\"args\": [{words}]"),
+            format!("\"env\": {{ {}: {original} }}", quoted(ENTRY_VARIABLE)),
+        ],
+        EntryForm::List => vec![
+            "\"type\": \"local\"".to_owned(),
+            format!("\"command\": [{program}, {words}]"),
+            format!("\"environment\": {{ {}: {original} }}", quoted(ENTRY_VARIABLE)),
+        ],
+        EntryForm::InlineTable | EntryForm::Lines(_) => vec![
+            format!("command = {program}"),
+            format!("args = [{words}]"),
+            format!("env = {{ {ENTRY_VARIABLE} = {original} }}"),
+        ],
+    };
+    if !site.variables.is_empty() {
+        let names: Vec<String> = site.variables.iter().map(|name| quoted(name)).collect();
+        members.push(format!("env_vars = [{}]", names.join(", ")));
+    }
+    members.extend(kept);
+    match &site.form {
+        EntryForm::Pair | EntryForm::List | EntryForm::InlineTable => format!("{{ {} }}", members.join(", ")),
+        EntryForm::Lines(between) => members.join(between),
+    }
 }
 
 /// Words of ours before the server's own, with the program.

@@ -1,5 +1,6 @@
 //! Our guard in a server's command line: how it is written, and how it is known again.
 
+use super::address::ENTRY_VARIABLE;
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
 
@@ -9,6 +10,8 @@ const VERB: &str = "mcp";
 const END: &str = "--";
 /// Our options that take a value.
 const OPTIONS: [&str; 3] = ["--name", "--session", "--workspace"];
+/// What names the variable with a server's entry, for a server with an address.
+const ENTRY: &str = "--entry";
 /// Letters of a name.
 const NAME_MAX: usize = 64;
 /// Letters of a digest that tell two names apart.
@@ -21,7 +24,7 @@ pub struct Guarded {
     pub program: String,
     /// The server's name in our records, where it is given.
     pub name: Option<String>,
-    /// The server's own command line; empty where the guard is for something else.
+    /// The server's own command line, or its address; empty where the guard is for something else.
     pub inner: Vec<String>,
     /// Whose words they are.
     pub form: GuardForm,
@@ -41,6 +44,11 @@ pub(crate) fn words(name: &str) -> [String; 4] {
     [VERB, "--name", &guard_name(name), END].map(str::to_owned)
 }
 
+/// Our words for a server with an address, but the program.
+pub(crate) fn entry_words(name: &str) -> [String; 5] {
+    [VERB, "--name", &guard_name(name), ENTRY, ENTRY_VARIABLE].map(str::to_owned)
+}
+
 /// The name of a server's tool at every door of ours.
 pub(crate) fn server_tool(server: &str, tool: &str) -> String {
     format!("mcp__{}__{tool}", guard_name(server))
@@ -58,7 +66,8 @@ pub(crate) fn guarded(command: &[String], server: &str) -> Option<Guarded> {
         None => (rest.get(1..)?, Vec::new()),
     };
     let name = own.windows(2).find(|pair| pair[0] == OPTIONS[0]).map(|pair| pair[1].clone());
-    let as_written = Path::new(program).is_absolute() && rest.get(..4) == Some(&words(server)) && !inner.is_empty();
+    let before_command = rest.get(..4) == Some(&words(server)) && !inner.is_empty();
+    let as_written = Path::new(program).is_absolute() && (before_command || rest == entry_words(server));
     let form = if as_written { GuardForm::AsInstalled } else { GuardForm::ByHand };
     Some(Guarded { program: program.clone(), name, inner, form })
 }
@@ -98,7 +107,11 @@ mod tests {
     fn mcp_6_a_guard_is_known_again_and_a_persons_own_is_told_from_ours() {
         let ours = guarded(&line("/opt/tripwire mcp --name files -- npx -y x --"), "files").unwrap();
         assert_eq!((ours.form, ours.inner), (GuardForm::AsInstalled, line("npx -y x --")));
+        let ours = guarded(&line("/opt/tripwire mcp --name web --entry TRIPWIRE_MCP_ENTRY"), "web").unwrap();
+        assert_eq!((ours.form, ours.inner), (GuardForm::AsInstalled, Vec::new()));
         for by_hand in [
+            "/opt/tripwire mcp --name files --entry OTHER",
+            "/opt/tripwire mcp --name files --url https://x --stdio",
             "tripwire mcp --name files -- npx",
             "/opt/tripwire mcp --name other -- npx",
             "/opt/tripwire mcp --name files --session s -- npx",

@@ -1,6 +1,9 @@
 //! Servers in JSON, with comments or without.
 
-use super::entry::{ArgsSite, ListSite, NewArgs, ProgramSite, ServerKind, ServerSwitch, ToolServer};
+use super::address::{self, ADDRESSES, ENTRY_VARIABLE};
+use super::entry::{
+    AddressSite, ArgsSite, EntryForm, ListSite, NewArgs, ProgramSite, ServerKind, ServerSite, ServerSwitch, ToolServer,
+};
 use super::server_form::ServerForm;
 use crate::install::settings::{SettingsError, split_mark};
 use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
@@ -65,32 +68,32 @@ impl ServersReader<'_> {
                     let (kind, site) = self.kind(entry, form);
                     (kind, site, switch(entry))
                 }
-                None => (ServerKind::Unreadable("it is not an object"), None, ServerSwitch::On),
+                None => (unreadable("it is not an object").0, STAYS, ServerSwitch::On),
             };
             found.push(ToolServer { name: name.to_owned(), within: within.map(str::to_owned), kind, switch, site });
         }
     }
 
-    fn kind(&self, entry: &Object<'_>, form: ServerForm) -> (ServerKind, Option<ProgramSite>) {
-        let address = ["httpUrl", "url"].iter().find_map(|name| last(entry, name)?.value.as_string_lit().cloned());
+    fn kind(&self, entry: &Object<'_>, form: ServerForm) -> (ServerKind, ServerSite) {
+        let address = ADDRESSES.iter().find_map(|name| last(entry, name)?.value.as_string_lit().cloned());
         if let Some(address) = address {
-            return (ServerKind::Url(address.value.into_owned()), None);
+            return (ServerKind::Url(address.value.into_owned()), self.address(entry, form));
         }
         let Some(command) = last(entry, "command") else {
-            return (ServerKind::Unreadable("it has neither a command nor an address"), None);
+            return unreadable("it has neither a command nor an address");
         };
         if form == ServerForm::CommandLists {
-            let Some(list) = command.value.as_array().and_then(texts) else {
-                return (ServerKind::Unreadable("`command` is not a list of texts"), None);
+            let Some((array, list)) = command.value.as_array().and_then(|array| Some((array, texts(array)?))) else {
+                return unreadable("`command` is not a list of texts");
             };
             if list.is_empty() {
-                return (ServerKind::Unreadable("`command` is empty"), None);
+                return unreadable("`command` is empty");
             }
-            let site = command.value.as_array().map(|array| ProgramSite::List(self.site(array)));
+            let site = self.carried(entry, "environment", ProgramSite::List(self.site(array)));
             return (ServerKind::Program(values(&list)), site);
         }
         let Some(program) = command.value.as_string_lit() else {
-            return (ServerKind::Unreadable("`command` is not a text"), None);
+            return unreadable("`command` is not a text");
         };
         let mut words = vec![program.value.clone().into_owned()];
         let list = match last(entry, "args") {
@@ -100,12 +103,47 @@ impl ServersReader<'_> {
                     words.extend(values(&texts));
                     Some(self.site(array))
                 }
-                Some((_, None)) | None => return (ServerKind::Unreadable("`args` is not a list of texts"), None),
+                Some((_, None)) | None => return unreadable("`args` is not a list of texts"),
             },
         };
         let new = self.new_args(command, program);
         let site = ProgramSite::Pair { command: self.place(program.range()), args: ArgsSite { list, new } };
-        (ServerKind::Program(words), Some(site))
+        (ServerKind::Program(words), self.carried(entry, "env", site))
+    }
+
+    /// The site of a program, which may be our guard in the place of an entry with an address.
+    fn carried(&self, entry: &Object<'_>, variables: &str, program: ProgramSite) -> ServerSite {
+        let variables = last(entry, variables).and_then(|variables| variables.value.as_object());
+        let original = variables.and_then(|variables| last(variables, ENTRY_VARIABLE)?.value.as_string_lit());
+        match original {
+            Some(original) => ServerSite::Carried {
+                program,
+                range: self.place(entry.range),
+                original: original.value.clone().into_owned(),
+            },
+            None => ServerSite::Program(program),
+        }
+    }
+
+    /// Where an entry with an address stands.
+    fn address(&self, entry: &Object<'_>, form: ServerForm) -> ServerSite {
+        let kind = last(entry, "type").and_then(|kind| kind.value.as_string_lit()).map(|kind| kind.value.as_ref());
+        let names = entry.properties.iter().map(|member| member.name.as_str());
+        if let Some(why) = address::obstacle(names, kind) {
+            return ServerSite::Stays(why);
+        }
+        let headers = last(entry, "headers").map(|headers| headers.value.as_object());
+        let are_texts = |headers: &Object<'_>| headers.properties.iter().all(|one| one.value.as_string_lit().is_some());
+        if headers.is_some_and(|headers| !headers.is_some_and(are_texts)) {
+            return ServerSite::Stays("its `headers` are not texts");
+        }
+        let kept = entry.properties.iter().filter(|member| !address::is_transport(member.name.as_str()));
+        ServerSite::Address(AddressSite {
+            range: self.place(entry.range),
+            kept: kept.map(|member| self.place(member.range)).collect(),
+            form: if form == ServerForm::CommandLists { EntryForm::List } else { EntryForm::Pair },
+            variables: Vec::new(),
+        })
     }
 
     fn site(&self, array: &Array<'_>) -> ListSite {
@@ -129,6 +167,13 @@ impl ServersReader<'_> {
     fn place(&self, range: jsonc_parser::common::Range) -> Range<usize> {
         range.start + self.before..range.end + self.before
     }
+}
+
+/// A server that cannot be read.
+const STAYS: ServerSite = ServerSite::Stays("it cannot be read");
+
+fn unreadable(why: &'static str) -> (ServerKind, ServerSite) {
+    (ServerKind::Unreadable(why), STAYS)
 }
 
 fn texts<'a, 'b>(array: &'b Array<'a>) -> Option<Vec<&'b StringLit<'a>>> {

@@ -1,5 +1,6 @@
 //! The servers of all files of a client, and the changes that put our guard before them or take it out.
 
+use super::address::{self, AddressEntry};
 use super::entry::{ServerKind, ToolServer};
 use super::guarded::{self, Guarded};
 use super::table::ServerSettings;
@@ -22,17 +23,15 @@ pub struct ListedServer {
     pub server: ToolServer,
     /// The guard that stands before it.
     pub guard: Option<Guarded>,
+    /// Texts of its entry that may be keys and are not to be shown.
+    pub hidden: Vec<String>,
 }
 
 impl ListedServer {
     /// Why no guard comes before it; nothing if one stands there or can.
     #[must_use]
     pub fn obstacle(&self) -> Option<&'static str> {
-        match &self.server.kind {
-            ServerKind::Program(_) => None,
-            ServerKind::Url(_) => Some("HTTP"),
-            ServerKind::Unreadable(why) => Some(why),
-        }
+        self.server.obstacle()
     }
 }
 
@@ -61,7 +60,7 @@ pub struct ServerFileError {
 pub fn listed(client: Client, scope: &Scope, homes: &Homes) -> Vec<Result<Vec<ListedServer>, ServerFileError>> {
     let Some(settings) = client.adapter().servers else { return Vec::new() };
     let of = |path: &PathBuf| match read(path, scope, settings) {
-        Ok(Some((_, servers))) => Some(Ok(named(client, path, servers))),
+        Ok(Some((text, servers))) => Some(Ok(named(client, path, &text, servers))),
         Ok(None) => None,
         Err(error) => Some(Err(ServerFileError { client, error })),
     };
@@ -85,10 +84,11 @@ pub fn plan_install(
         for path in (settings.files)(scope, homes) {
             let Some((text, servers)) = read(&path, scope, settings)? else { continue };
             let after = guard_all(&text, settings.form, &program).map_err(at(&path))?;
-            if !servers.is_empty() {
+            let is_empty = servers.is_empty();
+            plan.servers.extend(named(client, &path, &text, servers));
+            if !is_empty {
                 plan.changes.push((client, Change::of_texts(path.clone(), scope, text, after)));
             }
-            plan.servers.extend(named(client, &path, servers));
         }
     }
     Ok(plan)
@@ -104,6 +104,7 @@ pub fn plan_remove(clients: &[Client], scope: &Scope, homes: &Homes) -> ServerPl
             let restoring = read(&path, scope, settings).and_then(|found| {
                 let Some((text, servers)) = found else { return Ok(None) };
                 let after = restored(&text, settings.form).map_err(at(&path))?;
+                let servers = named(client, &path, &text, servers);
                 Ok(Some((Change::of_texts(path.clone(), scope, text, after), servers)))
             });
             match restoring {
@@ -111,7 +112,7 @@ pub fn plan_remove(clients: &[Client], scope: &Scope, homes: &Homes) -> ServerPl
                     if !change.is_nothing() {
                         plan.changes.push((client, change));
                     }
-                    plan.servers.extend(named(client, &path, servers));
+                    plan.servers.extend(servers);
                 }
                 Ok(None) => {}
                 Err(_) if !may_hold_guard(&path, scope) => {}
@@ -127,12 +128,23 @@ fn may_hold_guard(path: &Path, scope: &Scope) -> bool {
     file::read(path, scope).map_or(true, |text| text.is_some_and(|text| text.contains("tripwire")))
 }
 
-fn named(client: Client, path: &Path, servers: Vec<ToolServer>) -> Vec<ListedServer> {
+fn named(client: Client, path: &Path, text: &str, servers: Vec<ToolServer>) -> Vec<ListedServer> {
     let guard = |server: &ToolServer| match &server.kind {
-        ServerKind::Program(words) => guarded::guarded(words, &server.name),
+        ServerKind::Program(words) => {
+            let mut guard = guarded::guarded(words, &server.name)?;
+            guard.inner.extend(server.original().and_then(AddressEntry::shown));
+            Some(guard)
+        }
         ServerKind::Url(_) | ServerKind::Unreadable(_) => None,
     };
-    let one = |server| ListedServer { client, file: path.to_owned(), guard: guard(&server), server };
+    let hidden = |server: &ToolServer| server.address_entry(text).map(address::hidden).unwrap_or_default();
+    let one = |server: ToolServer| ListedServer {
+        client,
+        file: path.to_owned(),
+        guard: guard(&server),
+        hidden: hidden(&server),
+        server,
+    };
     servers.into_iter().map(one).collect()
 }
 

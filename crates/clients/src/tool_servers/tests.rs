@@ -27,7 +27,18 @@ fn there_and_back(text: &str, form: ServerForm) -> String {
     for (before, after) in before.iter().zip(&after) {
         assert_eq!((&before.name, &before.within, before.switch), (&after.name, &after.within, after.switch));
         let ServerKind::Program(own) = &before.kind else {
-            assert_eq!(before.kind, after.kind, "{made}");
+            match (&before.kind, before.obstacle()) {
+                (ServerKind::Url(_), None) => {
+                    let guard =
+                        guarded(&words(after).iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), &after.name)
+                            .unwrap();
+                    assert_eq!((guard.form, guard.program.as_str()), (GuardForm::AsInstalled, PROGRAM), "{made}");
+                    assert!(text.contains(after.original().unwrap()), "{made}");
+                }
+                (ServerKind::Program(_) | ServerKind::Url(_) | ServerKind::Unreadable(_), _) => {
+                    assert_eq!(before.kind, after.kind, "{made}");
+                }
+            }
             continue;
         };
         let ServerKind::Program(now) = &after.kind else { panic!("{made}") };
@@ -124,6 +135,74 @@ fn mcp_6_toml_keeps_its_form_whatever_it_is() {
 }
 
 #[test]
+fn mcp_6_entries_with_an_address_come_back_in_any_form_and_their_headers_are_on_no_command_line() {
+    for (text, form) in [
+        (
+            r#"{"mcpServers":{"web":{"type":"http","url":"https://x/mcp","headers":{"Authorization":"Bearer s3cr3t \"q\""},"timeout":5}}}"#,
+            CLAUDE,
+        ),
+        (
+            "{\r\n \"mcpServers\": {\r\n  \"web\": { // mine\r\n   \"httpUrl\": \"https://x\",\r\n   \"trust\": true, },\r\n }\r\n}",
+            CLAUDE,
+        ),
+        (r#"{"projects":{"/p":{"mcpServers":{"ü":{"url":"https://x"},"b":{"serverUrl":"https://y"}}}}}"#, CLAUDE),
+        (
+            "{ \"mcp\": { \"web\": { \"type\": \"remote\", \"url\": \"https://x\", \"enabled\": false, \"headers\": { \"A\": \"{env:T}\" } } } }",
+            ServerForm::CommandLists,
+        ),
+        (
+            "[mcp_servers.web] # mine\nurl = \"https://x/mcp\" # why\nbearer_token_env_var = \"T\"\nenabled = false\n\n[other]\na = 1\n",
+            ServerForm::TomlTables,
+        ),
+        (
+            "[mcp_servers.web]\r\n  startup_timeout_sec = 9\r\n  url = 'https://x'\r\n  http_headers = { A = \"b\\\\c\" }\r\n",
+            ServerForm::TomlTables,
+        ),
+        (
+            "[mcp_servers]\nweb = { url = \"https://x\", http_headers = { A = 'b' }, enabled = true }\n",
+            ServerForm::TomlTables,
+        ),
+    ] {
+        let made = there_and_back(text, form);
+        assert_ne!(made, text);
+        for server in servers(&made, form).unwrap() {
+            let line = words(&server).join(" ");
+            assert!(line.ends_with("--entry TRIPWIRE_MCP_ENTRY") && !line.contains("https"), "{line}");
+            assert_eq!(server.obstacle(), None);
+        }
+    }
+    let made: Value = serde_json::from_str(&there_and_back(
+        r#"{"mcpServers":{"web":{"type":"http","url":"https://x","timeout":5,"disabled":true}}}"#,
+        CLAUDE,
+    ))
+    .unwrap();
+    let entry = &made["mcpServers"]["web"];
+    assert_eq!((&entry["timeout"], &entry["disabled"], entry.get("url")), (&json!(5), &json!(true), None));
+    let made = there_and_back("[mcp_servers.web]\nurl = \"u\"\nbearer_token_env_var = \"T\"\n", ServerForm::TomlTables);
+    assert!(made.contains("\nenv_vars = [\"T\"]\n"), "{made}");
+}
+
+#[test]
+fn mcp_6_an_address_that_cannot_be_guarded_stays_and_says_why() {
+    for (text, form, why) in [
+        (r#"{"mcpServers":{"a":{"type":"sse","url":"u"}}}"#, CLAUDE, "HTTP+SSE"),
+        (r#"{"mcpServers":{"a":{"url":"u","oauth":{"clientId":"c"}}}}"#, CLAUDE, "logs in"),
+        (r#"{"mcpServers":{"a":{"url":"u","command":"x"}}}"#, CLAUDE, "a command"),
+        (r#"{"mcpServers":{"a":{"url":"u","headers":{"A":1}}}}"#, CLAUDE, "not texts"),
+        (
+            "[mcp_servers.a]\nurl = \"u\"\n[mcp_servers.a.http_headers]\nA = \"b\"\n",
+            ServerForm::TomlTables,
+            "several tables",
+        ),
+        ("mcp_servers.a.url = \"u\"\n", ServerForm::TomlTables, "dots"),
+    ] {
+        assert_eq!(there_and_back(text, form), text);
+        let server = &servers(text, form).unwrap()[0];
+        assert!(server.obstacle().is_some_and(|said| said.contains(why)), "{server:?}");
+    }
+}
+
+#[test]
 fn mcp_6_edits_of_the_person_stay_and_only_our_words_go() {
     let text = "{\"mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\"]}}}\n";
     let made = guard_all(text, CLAUDE, PROGRAM).unwrap();
@@ -141,6 +220,7 @@ fn mcp_6_a_client_that_writes_its_file_anew_gets_its_own_form_back() {
         json!({"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {}}}, "numStartups": 1}),
         json!({"mcpServers": {"a": {"command": "npx", "args": []}}}),
         json!({"projects": {"/p": {"mcpServers": {"a": {"command": "x", "args": ["y"]}}}}}),
+        json!({"mcpServers": {"a": {"type": "http", "url": "https://x", "headers": {"A": "b"}}}}),
     ] {
         let own = serde_json::to_string_pretty(&text).unwrap();
         let made = guard_all(&own, CLAUDE, PROGRAM).unwrap();

@@ -6,7 +6,7 @@ mod mutated;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tripwire_clients::Client;
-use tripwire_clients::hooks::{self, Answer, Event, HookCall, Repeat, Source, Turn};
+use tripwire_clients::hooks::{self, Answer, Event, HookCall, Repeat, ShortResult, Source, Turn};
 
 /// An event with the fields that the client sends with it.
 fn input(event: &str, more: &Value) -> Vec<u8> {
@@ -162,6 +162,7 @@ fn no_answer_holds_what_the_client_would_reject() {
         Answer::Tell("x".to_owned()),
         Answer::Override { text: "x".to_owned(), result: "y".to_owned() },
         Answer::SendBack("x".to_owned()),
+        Answer::Shorten(ShortResult { beside: Some("x".to_owned()), bytes: 0, words: "y".to_owned() }),
     ];
     for client in Client::ALL {
         let events = [

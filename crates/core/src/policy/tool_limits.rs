@@ -77,6 +77,12 @@ impl ToolLimits {
         rows().find(|(_, row)| !row.is_for_all()).or_else(|| rows().next())
     }
 
+    /// Bytes of one result of a tool that the agent gets, where a person limited them.
+    #[must_use]
+    pub fn output_max(&self, tool: &str) -> Option<OutputBytes> {
+        self.of(tool).and_then(|(_, limit)| limit.max_output)
+    }
+
     /// The same limits with one more: `key` is one of `max_calls`, `per_minute`, `max_output` and `approve`.
     ///
     /// # Errors
@@ -225,6 +231,8 @@ mod tests {
         let max_calls = |tool: &str| limits.of(tool).and_then(|(_, limit)| limit.max_calls).map(Count::get);
         assert_eq!(max_calls("mcp__github__create_issue"), Some(5));
         assert_eq!(max_calls("Bash"), Some(100));
+        assert_eq!(limits.output_max("mcp__github__create_issue").map(OutputBytes::get), Some(65_536));
+        assert_eq!(limits.output_max("Bash"), None);
         assert_eq!(limits.of("mcp__db__drop").map(|(place, row)| (place, row.approve)), Some((2, Approve::Always)));
         assert_eq!(max_calls("mcp__db__read"), Some(9), "its own entry counts before that for all");
         for other in ["mcp__github__list", "mcp__other__create_issue", "create_issue", "bash", "db"] {

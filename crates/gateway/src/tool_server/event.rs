@@ -48,7 +48,7 @@ pub(super) struct StreamEvent {
     raw: Vec<u8>,
     lines: Vec<EventLine>,
     kind: EventKind,
-    has_id: bool,
+    id: Option<Range<usize>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl EventReader {
                     _ => EventKind::Other,
                 };
             }
-            b"id" => self.event.has_id = true,
+            b"id" => self.event.id = Some(text.end - value.len()..text.end),
             _ => {}
         }
         self.event.lines.push(EventLine { whole, data });
@@ -152,7 +152,12 @@ impl StreamEvent {
 
     /// Whether a stream can be taken up again behind it.
     pub(super) fn has_id(&self) -> bool {
-        self.has_id
+        self.id.is_some()
+    }
+
+    /// What names it, where something does.
+    pub(super) fn id(&self) -> Option<&[u8]> {
+        self.raw.get(self.id.clone()?)
     }
 
     /// Its data, as a client reads it; none where it has no line of it.
@@ -202,6 +207,30 @@ impl StreamEvent {
         }
         out
     }
+}
+
+/// An event with all its bytes, and the data that a client reads in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadEvent {
+    /// Its bytes.
+    pub raw: Vec<u8>,
+    /// Its data; none where it has no line of it.
+    pub data: Option<Vec<u8>>,
+}
+
+/// The events of a stream that comes in pieces of so many bytes; nothing where the stream is refused. It is what the fuzz target
+/// looks at.
+#[must_use]
+pub fn events_in(stream: &[u8], piece_bytes: usize) -> Option<Vec<ReadEvent>> {
+    let mut reader = EventReader::default();
+    let mut events = Vec::new();
+    for piece in stream.chunks(piece_bytes.max(1)) {
+        for event in reader.push(piece).ok()? {
+            let data = event.data().map(Cow::into_owned);
+            events.push(ReadEvent { raw: event.into_raw(), data });
+        }
+    }
+    Some(events)
 }
 
 /// A message of our own as an event.
@@ -255,8 +284,51 @@ mod tests {
             assert_eq!(kinds, [Message, Message, Message, Message, Endpoint, Other, Message]);
             let ids: Vec<bool> = events.iter().map(StreamEvent::has_id).collect();
             assert_eq!(ids, [true, false, true, true, false, false, false]);
+            assert_eq!(events.iter().filter_map(StreamEvent::id).collect::<Vec<_>>(), [b"1", b"2", b"3"]);
             let bytes: Vec<u8> = events.into_iter().flat_map(StreamEvent::into_raw).collect();
             assert_eq!(bytes, STREAM.as_bytes(), "pieces of {size}");
+        }
+    }
+
+    /// The data of each event that ends, line by line as the standard says it.
+    fn plainly(stream: &str) -> Vec<Option<String>> {
+        let text = stream.replace("\r\n", "\n").replace('\r', "\n");
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        // What has no end is no line.
+        lines.pop();
+        let (mut events, mut data): (Vec<Option<String>>, Option<String>) = (Vec::new(), None);
+        for line in lines {
+            let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            if line.is_empty() {
+                events.push(data.take());
+            } else if name == "data" {
+                let value = value.strip_prefix(' ').unwrap_or(value);
+                data = Some(data.map_or_else(|| value.to_owned(), |known| format!("{known}\n{value}")));
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn mcp_5_random_streams_are_read_as_the_standard_says_in_any_pieces() {
+        const PARTS: [&str; 12] =
+            ["data", ":", " ", "\n", "\r", "\r\n", "\n\n", "id: 1", "data: x", "event: endpoint", "é", "\r\r"];
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..3_000 {
+            let mut stream = String::new();
+            for _ in 0..12 {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                stream.push_str(PARTS[usize::try_from(seed % 12).unwrap()]);
+            }
+            for size in [1, 2, 3, 1_000] {
+                let events = events_in(stream.as_bytes(), size).unwrap();
+                let raw: Vec<u8> = events.iter().flat_map(|event| event.raw.clone()).collect();
+                assert!(stream.as_bytes().starts_with(&raw), "{stream:?} in pieces of {size}");
+                let data = events.into_iter().map(|event| event.data.map(|data| String::from_utf8(data).unwrap()));
+                assert_eq!(data.collect::<Vec<_>>(), plainly(&stream), "{stream:?} in pieces of {size}");
+            }
         }
     }
 

@@ -8,9 +8,9 @@ use super::url::ToolServerUrl;
 use crate::body::ReplyBody;
 use crate::buffered::{BufferPool, BufferShare};
 use crate::gathered::{GatherError, gather};
-use crate::limits::{BODY_WAIT, BUFFERED_BYTES_MAX, REQUEST_BYTES_MAX};
+use crate::limits::{ANSWERS_WITHIN, BODY_WAIT, BUFFERED_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::request::passed_on;
-use crate::upstream::{Destination, ReturnedConnection, Upstreams};
+use crate::upstream::{ReturnedConnection, Upstreams};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -22,13 +22,10 @@ use hyper::http::request::Parts;
 use hyper::http::response;
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 /// The header that names a session of the protocol.
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
-/// How long a server may take to its answer: a tool may work for hours, and clients have bounds of their own.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Where servers say how to get a token.
 const DISCOVERY: &str = "/.well-known/";
 
@@ -262,9 +259,7 @@ impl Carrier {
     async fn send(&self, parts: &Parts, body: Bytes) -> Result<ServerReply, Turned> {
         let request =
             self.outgoing(parts, body).ok_or_else(|| Turned::bad_gateway("the request cannot be passed on"))?;
-        let to =
-            Destination { name: "tool server", base: &self.url.base, ca_file: None, answers_within: ANSWERS_WITHIN };
-        let sent = self.upstreams.send(to, request).await;
+        let sent = self.upstreams.send(self.url.destination(), request).await;
         let (reply, connection) = sent.map_err(|error| Turned::bad_gateway(error.to_string()))?;
         let (head, body) = reply.into_parts();
         let is_discovery = parts.uri.path() != self.url.path();
@@ -372,7 +367,7 @@ fn check_json(headers: &HeaderMap) -> Result<(), Turned> {
     if is_json && is_plain { Ok(()) } else { Err(unsupported("send `application/json` in UTF-8")) }
 }
 
-fn is_media(headers: &HeaderMap, media: &str) -> bool {
+pub(super) fn is_media(headers: &HeaderMap, media: &str) -> bool {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let kind = kinds.next().and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kinds.next().is_none() && kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media)

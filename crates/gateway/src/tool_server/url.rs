@@ -1,12 +1,15 @@
 //! The address of a tool server, shown without what may be secret in it.
 
-use crate::upstream::host_of;
+use crate::limits::{ANSWERS_WITHIN, SERVER_REUSED_WITHIN};
+use crate::upstream::{Destination, host_of};
 use hyper::Uri;
+use std::borrow::Cow;
+use tripwire_core::explain::{ExitClass, Explain};
 
 /// The address of a tool server.
 #[derive(Debug, Clone)]
 pub struct ToolServerUrl {
-    pub(super) base: Uri,
+    base: Uri,
     path: String,
     pub(super) query: Option<String>,
 }
@@ -17,6 +20,16 @@ pub struct ToolServerUrl {
 pub struct UrlError {
     shown: String,
     why: &'static str,
+}
+
+impl Explain for UrlError {
+    fn hint(&self) -> Cow<'_, str> {
+        "write `https://HOST/PATH`, and a password or token as a header".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::BadInput
+    }
 }
 
 impl ToolServerUrl {
@@ -38,10 +51,22 @@ impl ToolServerUrl {
         Ok(Self { base, path, query })
     }
 
+    /// Where requests to it go: a tool may work for hours, and clients have bounds of their own.
+    pub(super) fn destination(&self) -> Destination<'_> {
+        let (answers_within, reused_within) = (ANSWERS_WITHIN, SERVER_REUSED_WITHIN);
+        Destination { name: "tool server", base: &self.base, ca_file: None, answers_within, reused_within }
+    }
+
     /// The address without its query, which may hold a key: what it is known and shown by.
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{}://{}{}", self.base.scheme_str().unwrap_or_default(), self.host(), self.path)
+    }
+
+    /// The whole of it, with a query that may hold a key: for the one who asks there, and for nobody to see.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.base.to_string()
     }
 
     /// Its host, with the port where it has one.

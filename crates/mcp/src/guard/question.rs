@@ -59,6 +59,7 @@ impl CallOrigin {
             event_name: name.to_owned(),
             event,
             prompt: None,
+            response: None,
             asks,
         }
     }

@@ -28,12 +28,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STUCK_WITHIN: Duration = Duration::from_secs(5);
 
 /// A server that is to be guarded.
-#[derive(Debug)]
 pub struct GuardOptions {
     /// Its name.
     pub name: ServerName,
     /// Its command line.
     pub command: Vec<OsString>,
+    /// Its address, where the command only carries messages to that: what its pins belong to.
+    pub address: Option<String>,
+    /// A variable that it gets beside ours.
+    pub variable: Option<(OsString, OsString)>,
     /// Where it is started.
     pub cwd: PathBuf,
     /// Who is asked about its calls.
@@ -97,9 +100,17 @@ pub fn serve(options: GuardOptions, notifier: Arc<dyn Notifier>) -> Result<Guard
         TreeStdio::Fd(server_writes.into()),
         TreeStdio::Inherit,
     );
+    let spec = match &options.variable {
+        Some(more) => {
+            let all: Vec<(OsString, OsString)> = std::env::vars_os().chain([more.clone()]).collect();
+            spec.env(all.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
+        }
+        None => spec,
+    };
     let tree = spec.start()?;
-    let GuardOptions { name, command, door, pins, .. } = options;
-    let gate = Arc::new(ToolGate::new(GateParts { name, whose: &command, door, pins, notifier }));
+    let GuardOptions { name, command, address, door, pins, .. } = options;
+    let whose = address.map_or(command, |address| vec![OsString::from(address)]);
+    let gate = Arc::new(ToolGate::new(GateParts { name, whose: &whose, door, pins, notifier }));
     let wires = Wires::new(Box::new(io::stdout()), Box::new(to_server));
     let relay = Arc::new(Relay::new(Conversation::new(gate, Resumption::Never), wires));
     let ends = Arc::new(Ends::default());

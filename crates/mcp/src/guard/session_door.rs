@@ -144,7 +144,7 @@ impl SessionDoor {
     pub(super) fn output_max(&self, tool: &str) -> Option<usize> {
         let engine = self.lock();
         let tools = &engine.as_ref()?.driver.policy().tools;
-        let own = tools.limits.of(tool).and_then(|(_, limit)| limit.max_output).map(OutputBytes::get);
+        let own = tools.limits.output_max(tool).map(OutputBytes::get);
         usize::try_from(own.unwrap_or_else(|| u64::from(tools.max_output_kib.get()).saturating_mul(1_024))).ok()
     }
 

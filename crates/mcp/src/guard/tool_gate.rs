@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tripwire_clients::hooks::{Outcome, PersonAsk, ToolCall};
+use tripwire_session::memory::cut_words;
 use tripwire_supervisor::Notifier;
 
 /// Notes about one server that are shown.
@@ -132,7 +133,7 @@ impl ToolGate {
             return None;
         }
         match self.door.keep_whole(result.get()) {
-            Ok(pointer) => capped(raw, result, most, &format!("`tripwire memory get {pointer}` prints all of it")),
+            Ok(pointer) => capped(raw, result, most, &cut_words(result.get().len(), &pointer)),
             Err(why) => {
                 self.note(&format!("a large result of `{tool}` is passed on whole: {why}"));
                 None

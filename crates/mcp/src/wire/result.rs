@@ -112,14 +112,12 @@ pub fn with_words(raw: &str, result: &RawValue, words: &str) -> Option<String> {
 
 /// A message whose result is larger than the agent is to get: its text is cut, and words say where the whole is.
 #[must_use]
-pub fn capped(raw: &str, result: &RawValue, bytes: usize, whole: &str) -> Option<String> {
+pub fn capped(raw: &str, result: &RawValue, bytes: usize, words: &str) -> Option<String> {
     let members = members(result.get())?;
     let (_, content) = members.iter().find(|(name, _)| name == "content")?;
     let Heard { text, .. } = heard(Answered::Result(result));
     let kept = tripwire_core::label::cut(&text, bytes);
-    let size = result.get().len();
-    let words = format!("{kept}\n[tripwire: cut here; the result has {size} bytes: {whole}]");
-    let cut = json!([{"type": "text", "text": words}]).to_string();
+    let cut = json!([{"type": "text", "text": format!("{kept}\n{words}")}]).to_string();
     let mut message = replaced(raw, content.get(), &cut);
     // What is too large in another form is left out: the text says where it is.
     let structured = members.iter().find(|(name, value)| name == "structuredContent" && value.get().len() > bytes);

@@ -82,7 +82,13 @@ fn of_settings(server: &ListedServer, again: &str, pin: Option<&PinnedServer>) -
     };
     let at = |command: &str| format!("`{command}` in `{}`{off}", server.file.display());
     let (words, guard) = match (&server.server.kind, &server.guard) {
-        (ServerKind::Url(url), _) => return CheckResult::off(&id, format!("{}: not wrapped: HTTP", at(url)), ""),
+        (ServerKind::Url(url), _) => {
+            let url = url.split('?').next().unwrap_or_default();
+            return match server.obstacle() {
+                Some(why) => CheckResult::off(&id, format!("{}: not wrapped: {why}", at(url)), ""),
+                None => CheckResult::off(&id, format!("{}: not wrapped", at(url)), again),
+            };
+        }
         (ServerKind::Unreadable(why), _) => {
             return CheckResult::off(&id, format!("{}: not wrapped: {why}", at(&server.server.name)), "");
         }

@@ -58,6 +58,22 @@ impl InitReport {
         }
     }
 
+    /// Hides texts that may be keys in what was said so far.
+    pub(super) fn hide<'a>(&mut self, hidden: impl Iterator<Item = &'a String>) {
+        for text in hidden {
+            for line in &mut self.lines {
+                *line = line.replace(text.as_str(), "…");
+            }
+            for change in &mut self.changes {
+                if let Some(diff) =
+                    change.get("diff").and_then(Value::as_str).map(|diff| diff.replace(text.as_str(), "…"))
+                {
+                    change["diff"] = json!(diff);
+                }
+            }
+        }
+    }
+
     /// The folders that are to be deleted.
     pub(super) fn purges(&mut self, purge: &Purge, args: &InitArgs) {
         let deleted = args.yes && !args.print;

@@ -23,6 +23,7 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     for (client, change) in &plan.changes {
         said.tell_change(*client, change, args);
     }
+    said.hide(plan.servers.iter().flat_map(|server| &server.hidden));
     tell(&plan, args, &mut said);
     if plan.changes.iter().all(|(_, change)| change.is_nothing()) {
         said.line(nothing(&plan, args));
@@ -105,7 +106,8 @@ fn state(server: &ListedServer, args: &InitArgs) -> String {
 fn shown(server: &ListedServer, state: &str) -> Value {
     let (command, url) = match &server.server.kind {
         ServerKind::Program(words) => (Some(words), None),
-        ServerKind::Url(url) => (None, Some(url)),
+        // A query may hold a key.
+        ServerKind::Url(url) => (None, url.split('?').next()),
         ServerKind::Unreadable(_) => (None, None),
     };
     json!({"client": server.client.name(), "name": server.server.name, "within": server.server.within,

@@ -42,6 +42,24 @@ fn tool_2_arguments_that_do_not_fit_are_repaired_from_the_words_of_the_error() {
 }
 
 #[test]
+fn tool_3_a_result_larger_than_its_tools_limit_is_cut_with_a_pointer_and_others_are_whole() {
+    let fixture = AgentFixture::new();
+    fixture.file("a.txt", &"a line of the file\n".repeat(100));
+    std::fs::create_dir_all(fixture.geometry()).unwrap();
+    std::fs::write(fixture.geometry().join("MANIFEST.yaml"), "tools:\n  shell: { max_output: 200 }\n").unwrap();
+    let read = call("read_file", json!({"path": "a.txt"}));
+    fixture.agent(&[shell("cat a.txt"), shell("head -n 1 a.txt"), read, finish()], &[]).ended(0);
+    let transcript = fixture.transcript();
+    let results: Vec<&str> = of_kind(&transcript, "result").iter().map(|line| line["text"].as_str().unwrap()).collect();
+    let (cut, small, whole) = (results[0], results[1], results[2]);
+    let shown: Value = serde_json::from_str(cut).unwrap();
+    assert_eq!(shown["beginning"].as_str().unwrap().len(), 200, "{cut}");
+    let pointer = shown["pointer"].as_str().unwrap();
+    assert!(pointer.starts_with("mem:sha256:") && cut.contains("`recall`"), "{cut}");
+    assert!(!small.contains("beginning") && !whole.contains("beginning") && whole.len() > 1_900, "{small} {whole}");
+}
+
+#[test]
 fn term_1_max_steps_is_a_hard_limit_and_without_an_iteration_left_the_exit_code_is_8() {
     let fixture = AgentFixture::new();
     let answers: Vec<Value> = (0..6).map(|n| shell(&format!("echo {n}"))).collect();

@@ -9,7 +9,8 @@ const CLAUDE: &str = r#"{
   "numStartups": 3,
   "mcpServers": {
     "files": {"command": "npx", "args": ["-y", "server-filesystem", "/data"], "env": {"KEY": "${KEY}"}},
-    "web": {"type": "http", "url": "https://example.org/mcp"}
+    "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer sk-geheim-1"}},
+    "old": {"type": "sse", "url": "https://example.org/sse"}
   },
   "projects": {"/elsewhere": {"mcpServers": {"bare one": {"command": "uvx"}}}}
 }
@@ -40,19 +41,26 @@ fn mcp_6_servers_of_four_clients_are_wrapped_shown_and_restored_byte_for_byte() 
     let files = settings(&person);
     let shown = person.done(&["init", "--mcp", "--print"]);
     assert!(shown.contains("+") && shown.contains("\"--name\", \"files\", \"--\""), "{shown}");
-    assert!(shown.contains("claude `web` in") && shown.contains("not wrapped: HTTP"), "{shown}");
+    assert!(
+        shown.contains("claude `old` in") && shown.contains("not wrapped: the older HTTP+SSE transport"),
+        "{shown}"
+    );
+    assert!(shown.contains("claude `web` in") && !shown.contains("geheim"), "a header is not shown: {shown}");
     for (path, own) in &files {
         assert_eq!(text(path).as_deref(), Some(*own), "only shown");
     }
     assert_eq!(person.run(&["init", "--mcp"]).status.code(), Some(5), "nobody was asked");
     let said = person.done(&["init", "--mcp", "--yes"]);
     assert_eq!(said.matches("wrote ").count(), 4, "{said}");
-    assert!(said.contains("not wrapped: HTTP") && said.contains("`tripwire doctor`"), "{said}");
+    assert!(said.contains("not wrapped: the older HTTP+SSE") && said.contains("`tripwire doctor`"), "{said}");
     let claude: Value = serde_json::from_str(&text(&files[0].0).unwrap()).unwrap();
     let files_server = &claude["mcpServers"]["files"];
     let words = ["mcp", "--name", "files", "--", "npx", "-y", "server-filesystem", "/data"];
     assert_eq!((&files_server["command"], &files_server["args"]), (&json!(TRIPWIRE), &json!(words)));
     assert_eq!(files_server["env"], json!({"KEY": "${KEY}"}));
+    let web = &claude["mcpServers"]["web"];
+    assert_eq!(web["args"], json!(["mcp", "--name", "web", "--entry", "TRIPWIRE_MCP_ENTRY"]));
+    assert!(web["env"]["TRIPWIRE_MCP_ENTRY"].as_str().unwrap().contains("Bearer sk-geheim-1"), "{web}");
     let bare = &claude["projects"]["/elsewhere"]["mcpServers"]["bare one"]["args"];
     assert!(bare[2].as_str().unwrap().starts_with("bare-one-") && bare[4] == "uvx", "{bare}");
     let codex = text(&files[1].0).unwrap();
@@ -187,8 +195,13 @@ fn mcp_6_doctor_lists_every_server_with_its_state() {
     let line = |id: &str| doctor.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{id}: {doctor}"));
     let claude = line("mcp.claude.files ");
     assert!(claude.contains(" off ") && claude.contains("`npx -y server-filesystem /data`"), "{claude}");
-    assert!(claude.ends_with(": not wrapped") && line("mcp.claude.web ").ends_with("not wrapped: HTTP"), "{doctor}");
+    assert!(
+        claude.ends_with(": not wrapped") && line("mcp.claude.old ").ends_with("the older HTTP+SSE transport"),
+        "{doctor}"
+    );
     assert!(doctor.contains("-> tripwire init --mcp --client claude"), "{doctor}");
+    let web = line("mcp.claude.web ");
+    assert!(web.contains("`https://example.org/mcp`") && web.ends_with(": not wrapped"), "{web}");
     assert!(!doctor.contains("bare"), "another project's: {doctor}");
     assert!(line("mcp.codex.files ").contains("switched off"), "{doctor}");
     let gemini = line("mcp.gemini.files ");

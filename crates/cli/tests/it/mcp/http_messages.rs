@@ -39,6 +39,23 @@ fn mcp_5_a_destructive_call_is_refused_and_other_messages_pass_as_they_came() {
 }
 
 #[test]
+fn mcp_5_a_connection_that_its_server_may_be_closing_is_not_used_again() {
+    let ports = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&ports);
+    let guard = guarded(move |seen, socket| {
+        kept.lock().unwrap().push(socket.peer_addr().unwrap().port());
+        fine(seen, socket);
+    });
+    for pause_ms in [0, 0, 2_300] {
+        std::thread::sleep(std::time::Duration::from_millis(pause_ms));
+        guard.ask(r#"{"id":1,"method":"ping"}"#);
+    }
+    let ports = ports.lock().unwrap();
+    assert_eq!(ports[0], ports[1], "one that was used just now is used again");
+    assert_ne!(ports[1], ports[2], "one that was idle for two seconds is not");
+}
+
+#[test]
 fn mcp_5_no_spelling_of_a_call_reaches_the_server_under_stop() {
     let guard = guarded(fine);
     fs::write(guard.files.hooks.geometry("STOP"), "").unwrap();

@@ -39,6 +39,46 @@ fn tool_3_limits_hold_at_hooks_for_built_in_tools() {
     assert!(fixture.answer("PreToolUse", &read).is_null());
 }
 
+/// What a hook answers to a result of `Bash` with so many bytes, under a limit of 300.
+fn said_after(client: &'static str, response: &serde_json::Value) -> serde_json::Value {
+    let fixture = fixture(client);
+    fs::write(fixture.geometry("MANIFEST.yaml"), "tools:\n  Bash: { max_output: 300 }\n").unwrap();
+    let mut done = shell("cat a");
+    done["tool_response"] = response.clone();
+    let event = if client == "gemini" { "AfterTool" } else { "PostToolUse" };
+    let said = fixture.answer(event, &done);
+    let text = said.to_string();
+    if let Some((_, rest)) = text.split_once("tripwire memory get ") {
+        let pointer = rest.split('`').next().unwrap();
+        let whole = fixture.command(&["memory", "get", pointer]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&whole.stdout).matches('o').count(), 2_000, "the whole is kept: {whole:?}");
+    }
+    said
+}
+
+#[test]
+fn tool_3_a_result_larger_than_its_limit_is_cut_at_hooks_that_can_and_a_small_one_is_not() {
+    let large = "o".repeat(2_000);
+    let shape = json!({"stdout": large, "stderr": "", "interrupted": false, "isImage": false});
+    let said = said_after("claude", &shape);
+    let output = &said["hookSpecificOutput"]["updatedToolOutput"];
+    let kept = output["stdout"].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(kept.split('\n').next().map(str::len), Some(300), "{said}");
+    assert!(kept.contains("the result has 2000 bytes") && output["interrupted"] == false, "{said}");
+    let said = said_after("codex", &json!(large));
+    let kept = said["reason"].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(said["decision"] == "block" && kept.split('\n').next().map(str::len) == Some(300), "{said}");
+    for (client, response) in [
+        ("claude", json!({"stdout": "o".repeat(300), "stderr": ""})),
+        ("codex", json!("small")),
+        // Its hooks cannot shorten a result.
+        ("gemini", json!(large)),
+    ] {
+        let said = said_after(client, &response);
+        assert!(said.is_null(), "{client}: {said}");
+    }
+}
+
 #[test]
 fn tool_3_a_limit_that_is_none_is_refused_with_its_line() {
     let fixture = server();

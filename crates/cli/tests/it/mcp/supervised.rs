@@ -8,7 +8,17 @@ use tripwire_testing::write_program;
 
 /// The client asks its server in this way; the pipe stays open until the answer came.
 const ASK: &str = r#"
-ask() { (printf '%s\n' "$1"; sleep 2) | "$TRIPWIRE" mcp --name demo -- "$SERVER" >> "$HOME/answers" 2>> "$HOME/notes"; }
+ask() { said "$1" | "$TRIPWIRE" mcp --name demo -- "$SERVER" >> "$HOME/answers" 2>> "$HOME/notes"; }
+"#;
+
+/// Says a line and keeps the pipe open until one more answer is there, however slow the machine is; at most two minutes.
+const SAID: &str = r#"
+: >> "$HOME/answers"
+said() {
+  before=$(wc -l < "$HOME/answers"); waited=0
+  printf '%s\n' "$1"
+  while [ "$(wc -l < "$HOME/answers")" -le "$before" ] && [ "$waited" -lt 1200 ]; do sleep 0.1; waited=$((waited + 1)); done
+}
 "#;
 
 const SERVER: &str = r#"#!/bin/sh
@@ -24,7 +34,7 @@ fn client(script: &str) -> RunFixture {
     let server = fixture.client().with_file_name("server");
     write_program(&server, SERVER).unwrap();
     let head = ASK.replace("$TRIPWIRE", TRIPWIRE).replace("$SERVER", &server.display().to_string());
-    fixture.add_client("claude", &format!("{head}\nbegin\n{script}\nfinish"));
+    fixture.add_client("claude", &format!("{SAID}{head}\nbegin\n{script}\nfinish"));
     fixture
 }
 
@@ -64,7 +74,7 @@ config=$(for word in "$@"; do case "$word" in --mcp-config=*) printf '%s' "${wor
 command=$(sed -n 's/.*"command":"\([^"]*\)".*/\1/p' "$config")
 socket=$(sed -n 's/.*"TRIPWIRE_SOCKET":"\([^"]*\)".*/\1/p' "$config")
 cp "$config" "$HOME/config"
-serve() { (printf '%s\n' "$1"; sleep 1) | env -i HOME="$HOME" PATH="$PATH" TRIPWIRE_SOCKET="$socket" \
+serve() { said "$1" | env -i HOME="$HOME" PATH="$PATH" TRIPWIRE_SOCKET="$socket" \
   "$command" mcp --name demo -- "$SERVER" >> "$HOME/answers" 2>> "$HOME/notes"; }
 "#;
 
@@ -82,7 +92,7 @@ fn mcp_6_under_run_the_guard_of_a_wrapped_server_counts_once_with_the_hook() {
         )
     };
     let script: String = (1..=3).map(one).collect();
-    fixture.add_client("claude", &format!("{head}\nbegin\n{script}\nfinish"));
+    fixture.add_client("claude", &format!("{SAID}{head}\nbegin\n{script}\nfinish"));
     fs::write(fixture.place().join(".mcp.json"), json!({"mcpServers": {"demo": {"command": server}}}).to_string())
         .unwrap();
     fs::create_dir_all(fixture.geometry("")).unwrap();

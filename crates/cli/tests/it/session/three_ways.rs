@@ -35,6 +35,12 @@ const VERBS: &[Verb] = &[
         (&["init", "--client", "emacs"], &[2]),
     ),
     Verb(
+        "init",
+        (&["init", "--mcp", "--print"], &[0]),
+        (&["init", "--mcp", "--remove", "--purge"], &[2]),
+        (&["init", "--mcp", "--client", "emacs"], &[2]),
+    ),
+    Verb(
         "doctor",
         (&["doctor", "--json"], &[0, 1]),
         (&["doctor", "--workspace", "/no/such"], &[2]),
@@ -128,6 +134,18 @@ const VERBS: &[Verb] = &[
         (&["mcp", "--", "true"], &[0]),
         (&["mcp", "trust", "nobody"], &[2]),
         (&["mcp", "--session", "../x", "--", "true"], &[2]),
+    ),
+    Verb(
+        "mcp",
+        (&["mcp", "--stdio", "--url", "http://127.0.0.1:9/mcp"], &[0]),
+        (&["mcp", "--url", "http://127.0.0.1:9/mcp", "--listen", "0.0.0.0:0"], &[11]),
+        (&["mcp", "--url", "ftp://127.0.0.1/mcp"], &[2]),
+    ),
+    Verb(
+        "mcp",
+        (&["mcp", "serve"], &[0]),
+        (&["mcp", "--entry", "NO_SUCH_VARIABLE"], &[2]),
+        (&["mcp", "--stdio", "--url", "http://127.0.0.1:9/mcp", "--listen", "127.0.0.1:0"], &[2]),
     ),
     Verb("serve", (&["serve", "--stdio"], &[0]), (&["serve"], &[2]), (&["serve", "--stdio", "--budget", "much"], &[2])),
     Verb("ls", (&["ls"], &[0]), (&["ls", "nobody"], &[2]), (&["ls", "--nonsense"], &[2])),

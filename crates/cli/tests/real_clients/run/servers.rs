@@ -6,8 +6,9 @@ use crate::support::model::{Model, Turn};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Two pages of tools; `slow` tells its progress and takes three seconds. What it is asked to do is kept beside it.
 const SERVER: &str = r#"
@@ -39,6 +40,57 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 });
 "#;
 
+/// The same tool with an address; who asked is kept beside it.
+const HTTP_SERVER: &str = r#"
+const fs = require('fs'), path = require('path');
+const file = name => path.join(__dirname, name);
+require('http').createServer((request, reply) => {
+  let body = '';
+  request.on('data', data => body += data);
+  request.on('end', () => {
+    fs.appendFileSync(file('heads'), (request.headers.authorization || 'nobody') + '\n');
+    if (request.method !== 'POST') return reply.writeHead(405).end();
+    const {id, method, params} = JSON.parse(body);
+    if (id === undefined) return reply.writeHead(202).end();
+    let result = {};
+    if (method === 'initialize') {
+      result = {protocolVersion: params.protocolVersion, capabilities: {tools: {}}, serverInfo: {name: 'demo', version: '1'}};
+    } else if (method === 'tools/list') {
+      result = {tools: [{name: 'echo', description: 'Says it back.', inputSchema: {type: 'object', properties: {n: {type: 'number'}}}}]};
+    } else if (method === 'tools/call') {
+      fs.appendFileSync(file('calls'), params.name + ' ' + JSON.stringify(params.arguments || {}) + '\n');
+      result = {content: [{type: 'text', text: 'echo of ' + JSON.stringify(params.arguments || {})}]};
+    }
+    reply.writeHead(200, {'content-type': 'application/json'}).end(JSON.stringify({jsonrpc: '2.0', id, result}));
+  });
+}).listen(0, '127.0.0.1', function () { fs.writeFileSync(file('port'), String(this.address().port)); });
+"#;
+
+/// A server with an address, until this value ends.
+struct HttpServer(Child);
+
+impl HttpServer {
+    fn start(folder: &Path) -> (Self, String) {
+        fs::write(folder.join("http.js"), HTTP_SERVER).expect("the server");
+        let server = Self(Command::new("node").arg(folder.join("http.js")).spawn().expect("node"));
+        let start = Instant::now();
+        loop {
+            match fs::read_to_string(folder.join("port")) {
+                Ok(port) if !port.is_empty() => return (server, format!("http://127.0.0.1:{port}/mcp")),
+                Ok(_) | Err(_) => assert!(start.elapsed() < Duration::from_secs(60), "the server does not listen"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 /// A client whose workspace names a server.
 struct Served {
     fixture: RunFixture,
@@ -47,32 +99,75 @@ struct Served {
     kind: Kind,
 }
 
+/// A server and what is kept beside it.
+struct ServerPlace {
+    folder: tempfile::TempDir,
+    reached: Reached,
+}
+
+/// How the client reaches the server.
+enum Reached {
+    Command(String),
+    Address(String),
+}
+
+impl Reached {
+    /// The file of a workspace that names it to a client, and its text.
+    fn settings(&self, kind: Kind) -> (&'static str, String) {
+        let headers = json!({"Authorization": "Bearer geheim"});
+        let servers = |entry: Value| json!({"mcpServers": {"demo": entry}}).to_string();
+        let more = "required = true\ndefault_tools_approval_mode = \"approve\"\n";
+        match (kind, self) {
+            (Kind::Claude, Self::Command(script)) => {
+                (".mcp.json", servers(json!({"command": "node", "args": [script]})))
+            }
+            (Kind::Claude, Self::Address(url)) => {
+                (".mcp.json", servers(json!({"type": "http", "url": url, "headers": headers})))
+            }
+            (Kind::Codex, Self::Command(script)) => {
+                (".codex/config.toml", format!("[mcp_servers.demo]\ncommand = \"node\"\nargs = [{script:?}]\n{more}"))
+            }
+            (Kind::Codex, Self::Address(url)) => (
+                ".codex/config.toml",
+                format!(
+                    "[mcp_servers.demo]\nurl = \"{url}\" # mine\nhttp_headers = {{ Authorization = \"Bearer geheim\" }}\n{more}"
+                ),
+            ),
+            (Kind::Gemini, Self::Command(script)) => {
+                (".gemini/settings.json", servers(json!({"command": "node", "args": [script]})))
+            }
+            (Kind::Gemini, Self::Address(url)) => {
+                (".gemini/settings.json", servers(json!({"httpUrl": url, "headers": headers})))
+            }
+            (Kind::Opencode | Kind::Qwen | Kind::Aider, reached) => {
+                let entry = match reached {
+                    Self::Command(script) => json!({"type": "local", "command": ["node", script]}),
+                    Self::Address(url) => json!({"type": "remote", "url": url, "headers": headers}),
+                };
+                let text = json!({"$schema": "https://opencode.ai/config.json", "mcp": {"demo": entry}});
+                ("opencode.json", text.to_string())
+            }
+        }
+    }
+}
+
 impl Served {
     fn new(client: &Client, kind: Kind, user: User, turns: Vec<Turn>) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the server");
         let script = folder.path().join("server.js");
         fs::write(&script, SERVER).expect("the server");
         fs::write(folder.path().join("description"), "Says it back.").expect("its description");
-        let script = script.display().to_string();
-        let entry = json!({"command": "node", "args": [script]});
-        let servers = json!({"mcpServers": {"demo": entry}}).to_string();
-        let (file, text) = match kind {
-            Kind::Claude => (".mcp.json", servers),
-            Kind::Codex => (
-                ".codex/config.toml",
-                format!(
-                    "[mcp_servers.demo]\ncommand = \"node\"\nargs = [{script:?}]\nrequired = true\ndefault_tools_approval_mode = \"approve\"\n"
-                ),
-            ),
-            Kind::Gemini => (".gemini/settings.json", servers),
-            Kind::Opencode | Kind::Qwen | Kind::Aider => {
-                ("opencode.json", json!({"$schema": "https://opencode.ai/config.json", "mcp": {"demo": {"type": "local", "command": ["node", script]}}}).to_string())
-            }
-        };
         if kind == Kind::Gemini {
             // It asks for the first page alone, with us and without.
             fs::write(folder.path().join("one-page"), "").expect("a mark");
         }
+        let script = script.display().to_string();
+        Self::at(ServerPlace { folder, reached: Reached::Command(script) }, client, kind, user, turns)
+    }
+
+    fn at(place: ServerPlace, client: &Client, kind: Kind, user: User, turns: Vec<Turn>) -> Self {
+        let ServerPlace { folder, reached } = place;
+        let (file, text) = reached.settings(kind);
         let fixture = RunFixture::new(client, user, Model::scripted(turns), &[(file, &text)]);
         Self { fixture, client: client.clone(), folder, kind }
     }
@@ -194,7 +289,7 @@ fn changed_description_is_held(kind: Kind) {
         for line in [ask(1, json!({})), ask(2, json!({"cursor": "two"}))] {
             writeln!(to, "{line}").expect("a question");
         }
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(2));
         drop(to);
         let pinned = guard.wait_with_output().expect("the guard ends");
         assert!(String::from_utf8_lossy(&pinned.stderr).contains("first sight"), "{pinned:?}");
@@ -228,8 +323,60 @@ fn wrapped_by_init(kind: Kind) {
     }
 }
 
+/// A server with an address, wrapped by `init --mcp`: its calls are decided, its headers arrive, and the file comes back.
+fn address_wrapped_by_init(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let turns = (1..=5).map(|n| call(kind, "echo", n)).collect();
+        let folder = tempfile::tempdir().expect("a folder for the server");
+        let (_server, url) = HttpServer::start(folder.path());
+        let served = Served::at(ServerPlace { folder, reached: Reached::Address(url) }, &client, kind, user, turns);
+        served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
+        let before = served.fixture.tree();
+        served.init(&[]);
+        assert_ne!(served.fixture.tree(), before);
+        let output = served.fixture.run_alone();
+        let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(served.calls().len(), 2, "{:?} {said}", served.calls());
+        let heads = fs::read_to_string(served.folder.path().join("heads")).expect("who asked");
+        assert!(heads.lines().all(|line| line == "Bearer geheim"), "{heads}");
+        assert!(served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3")), "{said}");
+        served.init(&["--remove"]);
+        assert_eq!(served.fixture.tree(), before, "{}: byte for byte", client.name());
+    }
+}
+
+/// A result of a built-in tool that is larger than its limit: the model gets its beginning, and a small one whole.
+fn large_result_is_cut(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let turns = vec![Turn::Shell("seq 1000 3000".to_owned()), Turn::Shell("echo small-and-whole".to_owned())];
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let folder = fixture.place.path().join(".geometry");
+        fs::create_dir_all(&folder).expect("a folder");
+        let limits = ["Bash", "exec_command", "shell", "shell_command"];
+        let limits: String = limits.iter().map(|tool| format!("  {tool}: {{ max_output: 400 }}\n")).collect();
+        fs::write(folder.join("MANIFEST.yaml"), format!("tools:\n{limits}")).expect("the manifest");
+        let ran = fixture.run(&[]);
+        let asked = fixture.model.asked();
+        let last = asked.last().expect("a request");
+        assert!(last.contains("1000") && last.contains("tripwire memory get mem:sha256:"), "{last} {}", ran.stderr);
+        assert!(!last.contains("2999") && last.contains("small-and-whole"), "{last}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn tool_3_the_real_claude_gets_a_large_result_of_its_own_tool_cut() {
+    large_result_is_cut(Kind::Claude);
+}
+
+#[test]
+#[ignore = "needs the real clients: just test-clients"]
+fn tool_3_the_real_codex_gets_a_large_result_of_its_own_tool_cut() {
+    large_result_is_cut(Kind::Codex);
+}
+
 macro_rules! cases {
-    ($($client:ident { $limit:ident, $loops:ident, $stop:ident, $changed:ident, $init:ident })+) => { $(
+    ($($client:ident { $limit:ident, $loops:ident, $stop:ident, $changed:ident, $init:ident, $address:ident })+) => { $(
         #[test]
         #[ignore = "needs the real clients: just test-clients"]
         fn $limit() {
@@ -259,6 +406,12 @@ macro_rules! cases {
         fn $init() {
             wrapped_by_init(Kind::$client);
         }
+
+        #[test]
+        #[ignore = "needs the real clients: just test-clients"]
+        fn $address() {
+            address_wrapped_by_init(Kind::$client);
+        }
     )+ };
 }
 
@@ -268,27 +421,31 @@ cases! {
         loop_1_the_real_claude_is_ended_in_a_loop_at_a_server,
         mcp_1_the_real_claude_reaches_no_server_after_a_stop,
         mcp_2_the_real_claude_is_not_offered_a_changed_tool,
-        mcp_6_the_real_claude_starts_what_init_wrapped
+        mcp_6_the_real_claude_starts_what_init_wrapped,
+        mcp_6_the_real_claude_reaches_an_address_that_init_wrapped
     }
     Codex {
         tool_3_the_real_codex_is_held_to_a_servers_limit_once_for_all_doors,
         loop_1_the_real_codex_is_ended_in_a_loop_at_a_server,
         mcp_1_the_real_codex_reaches_no_server_after_a_stop,
         mcp_2_the_real_codex_is_not_offered_a_changed_tool,
-        mcp_6_the_real_codex_starts_what_init_wrapped
+        mcp_6_the_real_codex_starts_what_init_wrapped,
+        mcp_6_the_real_codex_reaches_an_address_that_init_wrapped
     }
     Gemini {
         tool_3_the_real_gemini_is_held_to_a_servers_limit_once_for_all_doors,
         loop_1_the_real_gemini_is_ended_in_a_loop_at_a_server,
         mcp_1_the_real_gemini_reaches_no_server_after_a_stop,
         mcp_2_the_real_gemini_is_not_offered_a_changed_tool,
-        mcp_6_the_real_gemini_starts_what_init_wrapped
+        mcp_6_the_real_gemini_starts_what_init_wrapped,
+        mcp_6_the_real_gemini_reaches_an_address_that_init_wrapped
     }
     Opencode {
         tool_3_the_real_opencode_is_held_to_a_servers_limit_once_for_all_doors,
         loop_1_the_real_opencode_is_ended_in_a_loop_at_a_server,
         mcp_1_the_real_opencode_reaches_no_server_after_a_stop,
         mcp_2_the_real_opencode_is_not_offered_a_changed_tool,
-        mcp_6_the_real_opencode_starts_what_init_wrapped
+        mcp_6_the_real_opencode_starts_what_init_wrapped,
+        mcp_6_the_real_opencode_reaches_an_address_that_init_wrapped
     }
 }
