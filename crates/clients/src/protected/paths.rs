@@ -76,8 +76,12 @@ fn server_files(root: &Path, homes: &Homes) -> Vec<PathBuf> {
     let scopes = [Scope::User, Scope::Project(root.to_owned())];
     let settings = Client::every().filter_map(|client| client.adapter().servers);
     let files = settings.flat_map(|settings| scopes.iter().flat_map(|scope| (settings.files)(scope, homes)));
-    // One client reads a file of this name in a workspace too, where it is anybody's.
-    files.filter(|file| *file != root.join("config.json")).collect()
+    // A plain file of the workspace's own folder (`opencode.json`, `config.json`) is left out: `rm *` is everyday work.
+    files.filter(|file| file.parent() != Some(root) || is_hidden(file)).collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 fn parts(part: ProtectedPart, folder: PathBuf) -> Vec<Entry> {

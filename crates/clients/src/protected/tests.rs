@@ -59,7 +59,6 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
         home.join(".config/tripwire/settings.yaml").display().to_string(),
         "~/.gemini/settings.json".to_owned(),
         ".mcp.json".to_owned(),
-        "opencode.json".to_owned(),
         ".opencode/opencode.jsonc".to_owned(),
         "~/.claude.json".to_owned(),
         home.join(".config/opencode/opencode.json").display().to_string(),
@@ -98,6 +97,7 @@ fn ctrl_3_ordinary_files_are_within_reach() {
         "config.json",
         "mcp.json",
         "docs/opencode.json",
+        "opencode.json",
         ".opencode/agent/x.md",
     ] {
         assert!(!fixture.touches("Write", &json!({"file_path": path, "content": ".geometry/STOP"})), "{path}");
@@ -136,7 +136,7 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
     for command in [
         "rm -f .geometry/STOP",
         "echo '{}' > .mcp.json",
-        "cp mine.json opencode.json",
+        "cp mine.json .opencode/opencode.json",
         "mkdir -p src/.geometry && cd src",
         "rm .geo''metry/PAUSE",
         "cd .geometry && rm STOP",

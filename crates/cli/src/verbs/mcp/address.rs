@@ -20,7 +20,7 @@ const VARIABLE: &str = "TRIPWIRE_MCP_CARRIES";
 enum CarryError {
     #[error("the variable `{0}` is not set")]
     Unset(String),
-    #[error("`tripwire mcp carry` is started by the guard of a server with an address, and not by hand")]
+    #[error("this part of `tripwire mcp` is started by the guard of a server with an address, and not by hand")]
     ByHand,
 }
 

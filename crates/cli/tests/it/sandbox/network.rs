@@ -10,7 +10,7 @@ pub(crate) fn ask(destination: &str) -> String {
     format!(
         "exec 3<>/dev/tcp/127.0.0.1/${{https_proxy##*:}} || exit 9; \
          printf 'CONNECT {destination} HTTP/1.1\\r\\nHost: {destination}\\r\\n\\r\\n' >&3; \
-         IFS= read -r -t 5 line <&3; printf '%s\\n' \"$line\"; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 >/dev/null; true"
+         IFS= read -r -t 60 line <&3; printf '%s\\n' \"$line\"; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 >/dev/null; true"
     )
 }
 
@@ -60,7 +60,7 @@ fn box_2_a_list_that_cannot_be_served_runs_nothing() {
 /// Sends bytes to the proxy from inside, as they are, and prints the first line of the answer.
 fn send(raw: &str) -> String {
     format!(
-        "exec 3<>/dev/tcp/127.0.0.1/${{https_proxy##*:}} || exit 9; printf '%b' '{raw}' >&3; IFS= read -r -t 5 line <&3; printf '%s\\n' \"$line\""
+        "exec 3<>/dev/tcp/127.0.0.1/${{https_proxy##*:}} || exit 9; printf '%b' '{raw}' >&3; IFS= read -r -t 60 line <&3; printf '%s\\n' \"$line\""
     )
 }
 
