@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 /// The header that names a session of the protocol.
-const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Where servers say how to get a token.
 const DISCOVERY: &str = "/.well-known/";
 

@@ -4,7 +4,7 @@
 //! Nothing here decides and nothing guards: the guard of a pipe stands before it, as it stands before any other server.
 
 use super::event::{EventKind, EventReader, StreamEvent};
-use super::exchange::is_media;
+use super::exchange::{SESSION_HEADER, is_media};
 use super::lines::{SentLine, flat, heard};
 use super::url::ToolServerUrl;
 use crate::buffered::BufferPool;
@@ -31,8 +31,6 @@ use tokio::time::{sleep, timeout};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::bounded;
 
-/// The header that names a session of the protocol.
-const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 /// Headers that are ours to set.
@@ -75,7 +73,7 @@ pub struct PipedServer {
 #[derive(Debug, thiserror::Error)]
 pub enum PipeError {
     /// A header cannot be sent; its value is not shown.
-    #[error("the header `{name}` of the server's entry is none")]
+    #[error("the header `{name}` of the server's entry cannot be sent")]
     Header {
         /// Its name.
         name: String,

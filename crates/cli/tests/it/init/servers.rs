@@ -9,7 +9,7 @@ const CLAUDE: &str = r#"{
   "numStartups": 3,
   "mcpServers": {
     "files": {"command": "npx", "args": ["-y", "server-filesystem", "/data"], "env": {"KEY": "${KEY}"}},
-    "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer sk-geheim-1"}},
+    "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer sk-s3cret-1"}},
     "old": {"type": "sse", "url": "https://example.org/sse"}
   },
   "projects": {"/elsewhere": {"mcpServers": {"bare one": {"command": "uvx"}}}}
@@ -45,7 +45,7 @@ fn mcp_6_servers_of_four_clients_are_wrapped_shown_and_restored_byte_for_byte() 
         shown.contains("claude `old` in") && shown.contains("not wrapped: the older HTTP+SSE transport"),
         "{shown}"
     );
-    assert!(shown.contains("claude `web` in") && !shown.contains("geheim"), "a header is not shown: {shown}");
+    assert!(shown.contains("claude `web` in") && !shown.contains("s3cret"), "a header is not shown: {shown}");
     for (path, own) in &files {
         assert_eq!(text(path).as_deref(), Some(*own), "only shown");
     }
@@ -60,7 +60,7 @@ fn mcp_6_servers_of_four_clients_are_wrapped_shown_and_restored_byte_for_byte() 
     assert_eq!(files_server["env"], json!({"KEY": "${KEY}"}));
     let web = &claude["mcpServers"]["web"];
     assert_eq!(web["args"], json!(["mcp", "--name", "web", "--entry", "TRIPWIRE_MCP_ENTRY"]));
-    assert!(web["env"]["TRIPWIRE_MCP_ENTRY"].as_str().unwrap().contains("Bearer sk-geheim-1"), "{web}");
+    assert!(web["env"]["TRIPWIRE_MCP_ENTRY"].as_str().unwrap().contains("Bearer sk-s3cret-1"), "{web}");
     let bare = &claude["projects"]["/elsewhere"]["mcpServers"]["bare one"]["args"];
     assert!(bare[2].as_str().unwrap().starts_with("bare-one-") && bare[4] == "uvx", "{bare}");
     let codex = text(&files[1].0).unwrap();

@@ -63,13 +63,13 @@ fn command_lines(id: u32) -> String {
 #[test]
 fn mcp_5_a_client_on_standard_streams_reaches_an_address_and_its_calls_are_decided() {
     let (files, peer) = (server(), Provider::new(peer));
-    let url = format!("http://{}/mcp?key=geheim1", peer.address);
-    let entry = json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer geheim2", "X-Team": "a"}});
+    let url = format!("http://{}/mcp?key=s3cret1", peer.address);
+    let entry = json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer s3cret2", "X-Team": "a"}});
     let mut client = McpClient::of(start(&files, &entry.to_string()));
     client.say(INITIALIZE);
     assert_eq!(client.answer()["result"]["protocolVersion"], "2025-06-18");
     let lines = command_lines(client.id());
-    assert!(lines.contains("mcp carry") && !lines.contains("geheim"), "a key is on no command line: {lines}");
+    assert!(lines.contains("mcp carry") && !lines.contains("s3cret"), "a key is on no command line: {lines}");
     client.say(INITIALIZED);
     let refused = refusal(&client.call(1, "start_process", &json!({"command": "rm -rf /usr"}))).unwrap();
     assert!(refused.contains("[FLOOR-1]"), "{refused}");
@@ -87,8 +87,8 @@ fn mcp_5_a_client_on_standard_streams_reaches_an_address_and_its_calls_are_decid
     let calls = seen.iter().filter(|seen| seen.body.contains("tools/call")).count();
     assert_eq!(calls, 2, "the refused one did not reach the server");
     for one in &seen {
-        assert!(one.head.contains("/mcp?key=geheim1 HTTP/1.1"), "{}", one.head);
-        assert!(has_line(one, "authorization: Bearer geheim2") && has_line(one, "x-team: a"), "{}", one.head);
+        assert!(one.head.contains("/mcp?key=s3cret1 HTTP/1.1"), "{}", one.head);
+        assert!(has_line(one, "authorization: Bearer s3cret2") && has_line(one, "x-team: a"), "{}", one.head);
         let is_first = one.body.contains("\"initialize\"");
         assert_eq!(has_line(one, "mcp-session-id: s9"), !is_first, "{}", one.head);
         assert_eq!(has_line(one, "mcp-protocol-version: 2025-06-18"), !is_first, "{}", one.head);
@@ -96,7 +96,7 @@ fn mcp_5_a_client_on_standard_streams_reaches_an_address_and_its_calls_are_decid
     assert!(seen.last().is_some_and(|last| last.head.starts_with("DELETE ")), "the session is ended");
     files.verify();
     let journal = files.journal();
-    assert!(journal.contains("mcp__web__echo") && !journal.contains("geheim"), "{journal}");
+    assert!(journal.contains("mcp__web__echo") && !journal.contains("s3cret"), "{journal}");
 }
 
 #[test]

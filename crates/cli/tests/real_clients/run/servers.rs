@@ -114,7 +114,7 @@ enum Reached {
 impl Reached {
     /// The file of a workspace that names it to a client, and its text.
     fn settings(&self, kind: Kind) -> (&'static str, String) {
-        let headers = json!({"Authorization": "Bearer geheim"});
+        let headers = json!({"Authorization": "Bearer s3cret"});
         let servers = |entry: Value| json!({"mcpServers": {"demo": entry}}).to_string();
         let more = "required = true\ndefault_tools_approval_mode = \"approve\"\n";
         match (kind, self) {
@@ -130,7 +130,7 @@ impl Reached {
             (Kind::Codex, Self::Address(url)) => (
                 ".codex/config.toml",
                 format!(
-                    "[mcp_servers.demo]\nurl = \"{url}\" # mine\nhttp_headers = {{ Authorization = \"Bearer geheim\" }}\n{more}"
+                    "[mcp_servers.demo]\nurl = \"{url}\" # mine\nhttp_headers = {{ Authorization = \"Bearer s3cret\" }}\n{more}"
                 ),
             ),
             (Kind::Gemini, Self::Command(script)) => {
@@ -304,22 +304,25 @@ fn changed_description_is_held(kind: Kind) {
 }
 
 /// Wrapped by `init --mcp` and started without us: a limit holds all the same, and afterwards the file is what it was.
+fn is_limited_by_init(served: &Served, client: &str) {
+    served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
+    let before = served.fixture.tree();
+    served.init(&[]);
+    assert_ne!(served.fixture.tree(), before);
+    let output = served.fixture.run_alone();
+    let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // A client may begin before its servers are there.
+    assert_eq!(served.calls().len(), 2, "{:?} {said}", served.calls());
+    let told = served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3"));
+    assert!(told, "the model is told why: {said}");
+    served.init(&["--remove"]);
+    assert_eq!(served.fixture.tree(), before, "{client}: byte for byte");
+}
+
 fn wrapped_by_init(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns = (1..=5).map(|n| call(kind, "echo", n)).collect();
-        let served = Served::new(&client, kind, user, turns);
-        served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
-        let before = served.fixture.tree();
-        served.init(&[]);
-        assert_ne!(served.fixture.tree(), before);
-        let output = served.fixture.run_alone();
-        let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        // A client may begin before its servers are there.
-        assert_eq!(served.calls().len(), 2, "{:?} {said}", served.calls());
-        let told = served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3"));
-        assert!(told, "the model is told why: {said}");
-        served.init(&["--remove"]);
-        assert_eq!(served.fixture.tree(), before, "{}: byte for byte", client.name());
+        is_limited_by_init(&Served::new(&client, kind, user, turns), client.name());
     }
 }
 
@@ -330,18 +333,9 @@ fn address_wrapped_by_init(kind: Kind) {
         let folder = tempfile::tempdir().expect("a folder for the server");
         let (_server, url) = HttpServer::start(folder.path());
         let served = Served::at(ServerPlace { folder, reached: Reached::Address(url) }, &client, kind, user, turns);
-        served.manifest("tools:\n  \"demo/echo\": { max_calls: 2 }\n");
-        let before = served.fixture.tree();
-        served.init(&[]);
-        assert_ne!(served.fixture.tree(), before);
-        let output = served.fixture.run_alone();
-        let said = format!("{} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(served.calls().len(), 2, "{:?} {said}", served.calls());
+        is_limited_by_init(&served, client.name());
         let heads = fs::read_to_string(served.folder.path().join("heads")).expect("who asked");
-        assert!(heads.lines().all(|line| line == "Bearer geheim"), "{heads}");
-        assert!(served.fixture.model.asked().iter().any(|body| body.contains("TOOL-3")), "{said}");
-        served.init(&["--remove"]);
-        assert_eq!(served.fixture.tree(), before, "{}: byte for byte", client.name());
+        assert!(heads.lines().all(|line| line == "Bearer s3cret"), "{heads}");
     }
 }
 
