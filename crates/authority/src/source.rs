@@ -60,21 +60,19 @@ pub fn write_if_missing(file: &Path) -> Result<(), FileError> {
     draft.publish_new().map(|_| ())
 }
 
-impl Source {
-    /// Reads a policy file.
-    pub(super) fn load(file: &Path) -> Result<Self, AuthorityError> {
-        let bytes = read_bounded(file, BYTES_MAX).map_err(|error| {
-            AuthorityError::new(file, None, AuthorityProblem::Unreadable { cause: error.to_string() })
-        })?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-            let problem = AuthorityProblem::Syntax { cause: "the file is not UTF-8 text".to_owned() };
-            AuthorityError::new(file, u64::try_from(line).ok().map(|line| (line, None)), problem)
-        })?;
-        Self::parse(file, text)
-    }
+/// The text of a policy file.
+pub(super) fn read(file: &Path) -> Result<String, AuthorityError> {
+    let bytes = read_bounded(file, BYTES_MAX)
+        .map_err(|error| AuthorityError::new(file, None, AuthorityProblem::Unreadable { cause: error.to_string() }))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let problem = AuthorityProblem::Syntax { cause: "the file is not UTF-8 text".to_owned() };
+        AuthorityError::new(file, u64::try_from(line).ok().map(|line| (line, None)), problem)
+    })
+}
 
+impl Source {
     /// Reads policies from a text; `file` only names it in errors.
     pub(super) fn parse(file: &Path, text: &str) -> Result<Self, AuthorityError> {
         let parsed: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {

@@ -37,6 +37,26 @@ fn perm_1_the_default_policies_grant_exactly_the_attributes_of_each_role() {
 }
 
 #[test]
+fn perm_1_the_embedded_table_is_what_cedar_says_of_the_default_policies() {
+    let source = Source::parse(Path::new("policy.cedar"), DEFAULT_POLICIES).unwrap();
+    let compiled = compiled(&source, &built_in()).unwrap();
+    let wanted = serde_json::to_string_pretty(&compiled).unwrap();
+    assert_eq!(DEFAULT_TABLE.trim_end(), wanted, "default.table.json has to hold the right side");
+    assert_eq!(embedded(DEFAULT_POLICIES, &built_in()), Some(compiled));
+}
+
+#[test]
+fn perm_1_other_policies_or_roles_are_asked_of_cedar_and_not_of_the_embedded_table() {
+    let other = format!("{DEFAULT_POLICIES}\nforbid (principal, action == Action::\"reach\", resource);\n");
+    assert_eq!(embedded(&other, &built_in()), None);
+    assert!(!granted(&permissions(&other).unwrap(), DEFAULT_ROLE, Permission::Reach, "example.com"));
+    let roles = Roles::from([(DEFAULT_ROLE.to_owned(), Attributes::new())]);
+    assert_eq!(embedded(DEFAULT_POLICIES, &roles), None);
+    let powerless = parse(Path::new("policy.cedar"), DEFAULT_POLICIES, &roles).unwrap();
+    assert!(!granted(&powerless, DEFAULT_ROLE, Permission::Reach, "example.com"));
+}
+
+#[test]
 fn perm_1_a_path_a_host_and_a_tool_are_found_by_the_nearest_name_above_them() {
     let text = format!(
         "{DEFAULT_POLICIES}
