@@ -1,17 +1,17 @@
 //! Which request gets which answer.
 
 use super::api::{self, Query};
-use super::assets::ASSETS;
+use super::assets::{ASSETS, PAGE};
 use super::guard::Guard;
 use super::limits::{BODY_BYTES_MAX, BODY_WAIT};
 use super::link::{self, LinkRequest};
-use super::reply::{NotDone, Reply, of_json, of_value, with_type};
+use super::reply::{NotDone, Reply, of_json, of_policy, of_value, with_type};
 use super::shared::Shared;
 use super::stream;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, SET_COOKIE};
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, SET_COOKIE};
 use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 use std::convert::Infallible;
@@ -94,6 +94,11 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, NotDone> + Se
 fn asset(method: &Method, path: &str) -> Result<Reply, NotDone> {
     if *method != Method::GET && *method != Method::HEAD {
         return Err(NotDone::new(StatusCode::METHOD_NOT_ALLOWED, "only GET"));
+    }
+    if path == "/" {
+        let mut reply = with_type(StatusCode::OK, "text/html; charset=utf-8", PAGE.text.as_str());
+        reply.headers_mut().insert(CONTENT_SECURITY_POLICY, of_policy(&PAGE.content_security_policy));
+        return Ok(reply);
     }
     let found = ASSETS.iter().find(|asset| asset.path == path);
     let asset = found.ok_or_else(|| NotDone::not_found("there is no such page"))?;

@@ -1,14 +1,27 @@
 //! What the server answers, with the headers that every answer carries.
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_SECURITY_POLICY as SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use tripwire_gateway::body::ReplyBody;
 
-/// What the page may do: run its own scripts, ask its own server, and nothing else.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+/// What an answer may do in a browser: run the page's own scripts, ask its own server, and nothing else.
+static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| of_policy(&content_security_policy("'self'")));
+
+/// The policy of an answer whose style comes from these sources.
+pub(super) fn content_security_policy(styles: &str) -> String {
+    format!(
+        "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    )
+}
+
+/// A policy as a header's value; what cannot be one permits nothing.
+pub(super) fn of_policy(policy: &str) -> HeaderValue {
+    HeaderValue::from_str(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
 
 /// An answer.
 pub(super) type Reply = Response<ReplyBody>;
@@ -55,8 +68,8 @@ pub(super) fn with_type(status: StatusCode, content_type: &'static str, text: im
 
 /// An answer with the headers that every answer carries.
 pub(super) fn guarded(mut reply: Reply) -> Reply {
+    reply.headers_mut().insert(SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone());
     for (name, value) in [
-        ("content-security-policy", CONTENT_SECURITY_POLICY),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),

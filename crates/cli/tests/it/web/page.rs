@@ -108,6 +108,7 @@ fn sessions_open_and_a_session_shows_curves_a_cycle_findings_and_records() {
         shown.browser.ask("document.querySelectorAll('.mark').length").as_u64().unwrap() >= 1,
         "the event behind a drop"
     );
+    shown.browser.until("document.querySelector('.graph svg')");
     let label = shown.browser.ask("document.querySelector('.graph svg').getAttribute('aria-label')");
     assert!(label.as_str().unwrap().starts_with("A cycle"), "{label}");
     assert!(shown.browser.ask("document.querySelectorAll('.edge.strong').length").as_u64().unwrap() >= 2);
@@ -284,7 +285,7 @@ fn what_agents_write_is_text_and_never_code() {
         browser.until(&format!("document.querySelector('.drawer-title') && document.querySelector('.drawer-title').textContent.includes('#{number} ')"));
     }
     assert_eq!(browser.ask("typeof window.hit"), "undefined");
-    let foreign = browser.ask("document.querySelectorAll('main img, main script, main iframe, main form, aside img, aside script, aside iframe, base, style').length");
+    let foreign = browser.ask("document.querySelectorAll('main img, main script, main iframe, main form, aside img, aside script, aside iframe, base, body style').length");
     assert_eq!(foreign, 0);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
