@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use tripwire_core::policy::Policy;
 use tripwire_notify::{Order, Ways};
-use tripwire_session::approval_link::LinkKey;
+use tripwire_session::approval_link::{LinkKey, LinkSubject};
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::notify::{self, Notice, NoticeKind};
 use tripwire_workspace::clock;
@@ -32,17 +32,22 @@ pub(crate) fn notify_with(driver: &Driver, taken: &StepOutcome, say: impl Fn(&st
     }
 }
 
-/// The address at which a person answers what a message is about: a held command, where the policy says under which address the
-/// page is exposed.
+/// The address at which a person answers what a message is about, a held command or a spent budget, where the policy says under
+/// which address the page is exposed.
 fn link(driver: &Driver, notice: &Notice, say: &dyn Fn(&str)) -> Option<String> {
     let base = driver.policy().notify.link_base.as_str().trim().trim_end_matches('/');
     if base.is_empty() {
         return None;
     }
     let view = driver.view();
-    let held = view.waiting.iter().find(|held| held.answer.is_none() && notice.text.contains(held.code.as_str()))?;
+    let held = view.waiting.iter().find(|held| held.answer.is_none() && notice.text.contains(held.code.as_str()));
+    let asked = match (held, notice.kind) {
+        (Some(held), _) => LinkSubject::of_command(held),
+        (None, NoticeKind::Held) => LinkSubject::of_budget(driver)?,
+        (None, NoticeKind::Stopped | NoticeKind::Asked | NoticeKind::Finished) => return None,
+    };
     match LinkKey::of(&workspace::key_home()?, driver.layout()) {
-        Ok(key) => Some(format!("{base}/link/{}", key.link(driver.session(), held, clock::now()))),
+        Ok(key) => Some(format!("{base}/link/{}", key.link(driver.session(), &asked, clock::now()))),
         Err(error) => {
             say(&format!("note: the message carries no link: {error}"));
             None

@@ -17,11 +17,27 @@ pub fn exactly(micro_usd: u64) -> String {
     MicroUsd::new(micro_usd).in_dollars()
 }
 
+/// By how much a budget is raised at once; none for no cent, and for more than anybody means.
+pub(crate) fn raise_of_cents(cents: u64) -> Option<MicroUsd> {
+    (1..=RAISE_CENTS_MAX).contains(&cents).then(|| MicroUsd::new(cents.saturating_mul(MICRO_PER_CENT)))
+}
+
+/// What may be said of an amount that is none.
+pub(crate) const RAISE_BOUNDS: &str = "a budget is raised by one cent at least and 100,000 dollars at most";
+
 const MICRO_PER_CENT: u64 = 10_000;
+/// The most by which a budget is raised at once, in cents.
+const RAISE_CENTS_MAX: u64 = 10_000_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_is_raised_within_bounds() {
+        assert_eq!(raise_of_cents(500), Some(MicroUsd::new(5_000_000)));
+        assert_eq!((raise_of_cents(0), raise_of_cents(RAISE_CENTS_MAX + 1)), (None, None));
+    }
 
     #[test]
     fn small_amounts_are_shown_and_large_ones_stay_short() {

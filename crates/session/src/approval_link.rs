@@ -1,8 +1,10 @@
-//! A link by which a person who is elsewhere answers one held command: signed, for a while, once.
+//! A link by which a person who is elsewhere answers one question, a held command or a spent budget: signed, for a while, once.
 //!
-//! Its signature is all the authority it has, so it is bound to exactly what is asked: the workspace, the session, the command by
-//! its digest. Reading it changes nothing; it is spent by the answer, in the person's own state folder.
+//! Its signature is all the authority it has, so it is bound to exactly what is asked: the workspace, the session, the command or
+//! the budget by its digest. Reading it changes nothing; it is spent by the answer, in the person's own state folder.
 
+use crate::approvals;
+use crate::driver::Driver;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use std::borrow::Cow;
@@ -32,12 +34,35 @@ pub struct ApprovalLink {
     pub workspace: Digest,
     /// The session that asks.
     pub session: SessionId,
-    /// The code of the held command.
-    pub code: String,
-    /// The command, its folder and its workspace, as they were when it was held.
-    pub digest: Digest,
+    /// What is asked, and by what a person names it.
+    pub subject: LinkSubject,
     /// When the link ends, in milliseconds since 1970.
     pub ends_ms: u64,
+}
+
+/// What a person is asked by a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkSubject {
+    /// The code of a held command, or `budget-SESSION`.
+    pub id: String,
+    /// A command with its folder and its workspace, or a budget with its limit, as they were when the question came up.
+    pub digest: Digest,
+}
+
+impl LinkSubject {
+    /// A held command.
+    #[must_use]
+    pub fn of_command(held: &HeldCommand) -> Self {
+        Self { id: held.code.to_string(), digest: held.digest }
+    }
+
+    /// The budget of a session, where it is used up.
+    #[must_use]
+    pub fn of_budget(driver: &Driver) -> Option<Self> {
+        let approval = approvals::of_budget(driver)?;
+        let limit = driver.view().budget_micro_usd.unwrap_or_default();
+        Some(Self { digest: Digest::of(format!("{} {}", approval.id, limit.get()).as_bytes()), id: approval.id })
+    }
 }
 
 /// Why a link is not one.
@@ -106,12 +131,12 @@ impl LinkKey {
         Digest::of(layout.folder().as_os_str().as_encoded_bytes())
     }
 
-    /// The link for a held command, as it stands behind the address of the page.
+    /// The link for a question, as it stands behind the address of the page.
     #[must_use]
-    pub fn link(&self, session: &SessionId, held: &HeldCommand, now: WallClock) -> String {
+    pub fn link(&self, session: &SessionId, asked: &LinkSubject, now: WallClock) -> String {
         let valid_ms = u64::try_from(VALID_FOR.as_millis()).unwrap_or(u64::MAX);
         let ends_ms = now.epoch_ms().saturating_add(valid_ms);
-        let body = format!("{}.{session}.{}.{}.{ends_ms}", self.workspace, held.code, held.digest);
+        let body = format!("{}.{session}.{}.{}.{ends_ms}", self.workspace, asked.id, asked.digest);
         let signature = hex(&self.mac(&body).finalize().into_bytes());
         format!("{body}.{signature}")
     }
@@ -188,8 +213,7 @@ fn parsed(body: &str) -> Option<ApprovalLink> {
     let link = ApprovalLink {
         workspace: parts.next()?.parse().ok()?,
         session: SessionId::parse(parts.next()?).ok()?,
-        code: parts.next()?.to_owned(),
-        digest: parts.next()?.parse().ok()?,
+        subject: LinkSubject { id: parts.next()?.to_owned(), digest: parts.next()?.parse().ok()? },
         ends_ms: parts.next()?.parse().ok()?,
     };
     parts.next().is_none().then_some(link)
@@ -238,7 +262,7 @@ mod tests {
     fn made() -> (tempfile::TempDir, LinkKey, String) {
         let folder = tempfile::tempdir().unwrap();
         let key = LinkKey::of(&KeyHome::at(folder.path().join("state")), &layout(&folder, "work")).unwrap();
-        let token = key.link(&SessionId::parse(SESSION).unwrap(), &held("rm -rf data"), NOW);
+        let token = key.link(&SessionId::parse(SESSION).unwrap(), &LinkSubject::of_command(&held("rm -rf data")), NOW);
         (folder, key, token)
     }
 
@@ -247,7 +271,7 @@ mod tests {
         let (_folder, key, token) = made();
         for _ in 0..3 {
             let link = key.read(&token, NOW).unwrap();
-            assert_eq!((link.code.as_str(), link.digest), ("K7Q2-9F", Digest::of(b"rm -rf data")));
+            assert_eq!(link.subject, LinkSubject { id: "K7Q2-9F".to_owned(), digest: Digest::of(b"rm -rf data") });
         }
         key.spend(&token, NOW).unwrap();
         assert!(matches!(key.read(&token, NOW), Err(LinkError::Spent)));

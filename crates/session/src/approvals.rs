@@ -301,7 +301,7 @@ fn of_command(driver: &Driver, held: &HeldCommand) -> Approval {
     }
 }
 
-fn of_budget(driver: &Driver) -> Option<Approval> {
+pub(crate) fn of_budget(driver: &Driver) -> Option<Approval> {
     let view = driver.view();
     if view.held != Some(HoldReason::Money) || view.stopped.is_some() {
         return None;

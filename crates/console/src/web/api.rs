@@ -4,6 +4,7 @@ use super::reply::NotDone;
 use super::shared::Shared;
 use crate::acts::{self, Face};
 use crate::model::ModelError;
+use crate::money::{RAISE_BOUNDS, raise_of_cents};
 use crate::shown::{self, RowsWanted, ShownError};
 use hyper::StatusCode;
 use serde::Deserialize;
@@ -11,7 +12,6 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use tripwire_core::chain::gate::floor::ApprovalVerdict;
 use tripwire_core::explain::Explain;
-use tripwire_core::units::MicroUsd;
 use tripwire_session::approvals::Answer;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::control::order::Order;
@@ -132,10 +132,10 @@ fn answer(shared: &Shared, body: &[u8]) -> Result<String, NotDone> {
         AnswerName::Approve => ApprovalVerdict::Allowed,
         AnswerName::Deny => ApprovalVerdict::Denied,
     };
-    if asked.raise_cents.is_some_and(|cents| cents == 0 || cents > RAISE_CENTS_MAX) {
-        return Err(NotDone::bad("a budget is raised by one cent at least and 100,000 dollars at most"));
-    }
-    let raise = asked.raise_cents.map(|cents| MicroUsd::new(cents.saturating_mul(MICRO_USD_OF_CENT)));
+    let raise = match asked.raise_cents {
+        Some(cents) => Some(raise_of_cents(cents).ok_or_else(|| NotDone::bad(RAISE_BOUNDS))?),
+        None => None,
+    };
     let answer = Answer { says, who: Face::Page.sign(&shared.model.host.who), reason: asked.reason, raise };
     let taken = acts::answer(&shared.model, &workspace, &asked.id, &answer).map_err(|error| explained(&*error))?;
     let said = json!({
@@ -144,11 +144,6 @@ fn answer(shared: &Shared, body: &[u8]) -> Result<String, NotDone> {
     });
     Ok(shared.model.redacted(&workspace, &said)?)
 }
-
-/// Micro-dollars of a cent.
-const MICRO_USD_OF_CENT: u64 = 10_000;
-/// The most by which a budget is raised at once, in cents.
-const RAISE_CENTS_MAX: u64 = 10_000_000;
 
 /// Carries an act out; the path is behind `/api/act/`.
 pub(super) fn act(shared: &Shared, path: &str, body: &[u8]) -> Result<String, NotDone> {

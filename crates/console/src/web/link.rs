@@ -7,13 +7,15 @@ use super::reply::{NotDone, Reply, with_type};
 use super::shared::Shared;
 use crate::acts::{self, Face};
 use crate::model::ReadModel;
+use crate::money::{RAISE_BOUNDS, exactly, raise_of_cents};
 use crate::report::escaped;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, StatusCode};
 use std::collections::BTreeMap;
 use tripwire_core::chain::gate::floor::{ApprovalVerdict, HeldCommand};
 use tripwire_core::explain::Explain;
-use tripwire_session::approval_link::{ApprovalLink, LinkError, LinkKey};
+use tripwire_core::units::MicroUsd;
+use tripwire_session::approval_link::{ApprovalLink, LinkError, LinkKey, LinkSubject};
 use tripwire_session::approvals::Answer;
 use tripwire_session::driver::Driver;
 use tripwire_workspace::clock;
@@ -47,9 +49,9 @@ pub(super) fn answer(shared: &Shared, request: &LinkRequest) -> Result<Reply, No
         Err(why) => return Ok(page(StatusCode::CONFLICT, "No answer", &[why], None)),
     };
     if request.method != Method::POST {
-        let lines = [format!("session {}", link.session), asked.rule.to_string(), asked.reason.to_string()];
+        let lines = [format!("session {}", link.session), asked.rule, asked.reason];
         let lines = redacted(&shared.model, &workspace, &lines)?;
-        return Ok(page(StatusCode::OK, &format!("Approve {}?", link.code), &lines, Some(())));
+        return Ok(page(StatusCode::OK, &format!("Approve {}?", link.subject.id), &lines, Some(asked.form)));
     }
     check_form(shared, &request.headers, &base)?;
     let says = match request.form.get("answer").map(String::as_str) {
@@ -57,14 +59,18 @@ pub(super) fn answer(shared: &Shared, request: &LinkRequest) -> Result<Reply, No
         Some("deny") => ApprovalVerdict::Denied,
         Some(_) | None => return Err(NotDone::bad("the answer is neither `approve` nor `deny`")),
     };
+    let raise = match (asked.form, says) {
+        (AnswerForm::Budget, ApprovalVerdict::Allowed) => Some(raise_of(&request.form)?),
+        (AnswerForm::Command, _) | (_, ApprovalVerdict::Denied) => None,
+    };
     // Spent before it acts: of two answers at the same time one is told so.
     if let Err(error) = key.spend(&request.token, clock::now()) {
         return Ok(page(status_of(&error), "No answer", &[error.to_string()], None));
     }
     let reason = request.form.get("reason").map(|text| text.chars().take(REASON_CHARS_MAX).collect());
     let who = Face::Link.sign(&shared.model.host.who);
-    let answer = Answer { says, who, reason: reason.unwrap_or_default(), raise: None };
-    match acts::answer(&shared.model, &workspace, &link.code, &answer) {
+    let answer = Answer { says, who, reason: reason.unwrap_or_default(), raise };
+    match acts::answer(&shared.model, &workspace, &link.subject.id, &answer) {
         Ok(taken) => {
             let said = match says {
                 ApprovalVerdict::Allowed => "Approved",
@@ -80,6 +86,16 @@ pub(super) fn answer(shared: &Shared, request: &LinkRequest) -> Result<Reply, No
     }
 }
 
+/// By how much the form raises a budget.
+fn raise_of(form: &BTreeMap<String, String>) -> Result<MicroUsd, NotDone> {
+    let dollars = form.get("dollars").and_then(|text| text.trim().parse::<u64>().ok());
+    dollars
+        .and_then(|dollars| raise_of_cents(dollars.checked_mul(CENTS_OF_DOLLAR)?))
+        .ok_or_else(|| NotDone::bad(format!("write whole dollars: {RAISE_BOUNDS}")))
+}
+
+/// Cents of a dollar.
+const CENTS_OF_DOLLAR: u64 = 100;
 /// Letters of a reason.
 const REASON_CHARS_MAX: usize = 500;
 
@@ -154,24 +170,58 @@ fn authority_of(base: &str) -> &str {
     origin.split_once("://").map_or(origin, |(_, authority)| authority)
 }
 
-/// The held command that a link is about, if it still waits as it was.
-fn waiting(model: &ReadModel, workspace: &Workspace, link: &ApprovalLink) -> Result<HeldCommand, String> {
+/// What a link asks, as it stands now.
+struct LinkQuestion {
+    rule: String,
+    reason: String,
+    form: AnswerForm,
+}
+
+/// What a person fills in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerForm {
+    /// Yes or no.
+    Command,
+    /// By how much the budget is raised, or no.
+    Budget,
+}
+
+/// What a link asks, if it still waits as it was.
+fn waiting(model: &ReadModel, workspace: &Workspace, link: &ApprovalLink) -> Result<LinkQuestion, String> {
     let cannot = |error: &dyn Explain| format!("{error}; {}", error.hint());
     let mut driver = Driver::resume(workspace.layout(), &link.session)
         .map_err(|error| cannot(&error))?
         .signed_by((model.host.signing)(workspace));
     driver.refresh().map_err(|error| cannot(&error))?;
-    let held = driver.view().waiting.into_iter().find(|held| held.code.as_str() == link.code);
-    match held {
-        Some(held) if held.digest != link.digest => {
-            Err("the command, its script or what it would hit has changed since: nothing is answered".to_owned())
-        }
-        Some(HeldCommand { answer: Some(_), .. }) => {
-            Err("this was answered before; the first answer counts".to_owned())
-        }
-        Some(held) => Ok(held),
-        None => Err("nothing waits for this answer any more".to_owned()),
+    let view = driver.view();
+    if let Some(held) = view.waiting.iter().find(|held| held.code.as_str() == link.subject.id) {
+        return of_command(held, link);
     }
+    match LinkSubject::of_budget(&driver) {
+        Some(budget) if budget == link.subject => Ok(LinkQuestion {
+            rule: "GATE-8".to_owned(),
+            reason: format!(
+                "the budget of {} is used up: {} were spent",
+                exactly(view.budget_micro_usd.unwrap_or_default().get()),
+                exactly(view.spent.micro_usd.get())
+            ),
+            form: AnswerForm::Budget,
+        }),
+        Some(budget) if budget.id == link.subject.id => {
+            Err("the budget has changed since: nothing is answered".to_owned())
+        }
+        Some(_) | None => Err("nothing waits for this answer any more".to_owned()),
+    }
+}
+
+fn of_command(held: &HeldCommand, link: &ApprovalLink) -> Result<LinkQuestion, String> {
+    if held.digest != link.subject.digest {
+        return Err("the command, its script or what it would hit has changed since: nothing is answered".to_owned());
+    }
+    if held.answer.is_some() {
+        return Err("this was answered before; the first answer counts".to_owned());
+    }
+    Ok(LinkQuestion { rule: held.rule.to_string(), reason: held.reason.to_string(), form: AnswerForm::Command })
 }
 
 fn redacted(model: &ReadModel, workspace: &Workspace, lines: &[String]) -> Result<Vec<String>, NotDone> {
@@ -180,10 +230,10 @@ fn redacted(model: &ReadModel, workspace: &Workspace, lines: &[String]) -> Resul
 }
 
 /// A page without script and style. Its form is sent to the address that it was opened at.
-fn page(status: StatusCode, title: &str, lines: &[String], form: Option<()>) -> Reply {
+fn page(status: StatusCode, title: &str, lines: &[String], form: Option<AnswerForm>) -> Reply {
     let title = escaped(title);
     let lines: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
-    let form = form.map_or("", |()| FORM);
+    let form = form.map(form_of).unwrap_or_default();
     let text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>tripwire: {title}</title>\n<main>\n<h1>{title}</h1>\n{lines}{form}</main>\n</html>\n"
@@ -196,9 +246,20 @@ fn page(status: StatusCode, title: &str, lines: &[String], form: Option<()>) -> 
     reply
 }
 
-const FORM: &str = "<form method=\"post\">\n<p><label>Reason <input name=\"reason\" maxlength=\"500\" autocomplete=\"off\"></label></p>\n\
-    <p><button name=\"answer\" value=\"approve\">Approve, once</button>\n<button name=\"answer\" value=\"deny\">Deny</button></p>\n\
-    </form>\n<p>This link answers once and ends after an hour.</p>\n";
+fn form_of(form: AnswerForm) -> String {
+    let (field, yes) = match form {
+        AnswerForm::Command => ("", "Approve, once"),
+        AnswerForm::Budget => (BUDGET_FIELD, "Raise the budget"),
+    };
+    format!(
+        "<form method=\"post\">\n{field}<p><label>Reason <input name=\"reason\" maxlength=\"500\" autocomplete=\"off\"></label></p>\n\
+         <p><button name=\"answer\" value=\"approve\">{yes}</button>\n<button name=\"answer\" value=\"deny\">Deny</button></p>\n\
+         </form>\n<p>This link answers once and ends after an hour.</p>\n"
+    )
+}
+
+const BUDGET_FIELD: &str = "<p><label>Dollars to add <input name=\"dollars\" type=\"number\" min=\"1\" max=\"100000\" step=\"1\" \
+    value=\"5\"></label></p>\n";
 
 #[cfg(test)]
 mod tests {

@@ -5,13 +5,13 @@ use super::served::{Answer, Served};
 use crate::approvals::{answer_of, ask, output, waiting_for};
 use crate::hooks::fixture::HookFixture;
 use crate::run::fixture::wait_until;
+use crate::session::fixture::Place;
+use serde_json::json;
 use std::fs;
-use tripwire_core::chain::gate::floor::HeldCommand;
-use tripwire_core::label::Label;
+use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::units::{EventIndex, RunMillis};
 use tripwire_journal::keys::KeyHome;
-use tripwire_session::approval_link::LinkKey;
+use tripwire_session::approval_link::{LinkKey, LinkSubject};
 use tripwire_testing::write_program;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -27,16 +27,32 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 /// A workspace whose messages carry links below this address, with a held command; and the message.
 fn held(base: &str) -> (HookFixture, String) {
     let fixture = waiting_for("0");
-    let (tell, told) = (fixture.root().join("../tell"), fixture.root().join("../told"));
-    write_program(&tell, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.part\" && mv \"$1.part\" \"$1\"\n").unwrap();
-    let link = if base.is_empty() { String::new() } else { format!("  link_base: \"{base}\"\n") };
-    let manifest =
-        format!("approvals:\n  wait: 0\nnotify:\n  command: \"{} {}\"\n{link}", tell.display(), told.display());
-    fs::write(fixture.geometry("MANIFEST.yaml"), manifest).unwrap();
+    let (notify, told) = told_beside(&fixture.root(), base);
+    fs::write(fixture.geometry("MANIFEST.yaml"), format!("approvals:\n  wait: 0\n{notify}")).unwrap();
     assert!(answer_of(ask(&fixture, "rm -rf data")).contains("\"deny\""), "it is held");
     wait_until("the message", || told.exists());
     let message = fs::read_to_string(&told).unwrap();
     (fixture, message)
+}
+
+/// The part of a manifest that has messages written to a file beside the workspace, and that file.
+fn told_beside(root: &Path, base: &str) -> (String, PathBuf) {
+    let (tell, told) = (root.join("../tell"), root.join("../told"));
+    write_program(&tell, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.part\" && mv \"$1.part\" \"$1\"\n").unwrap();
+    let link = if base.is_empty() { String::new() } else { format!("  link_base: \"{base}\"\n") };
+    (format!("notify:\n  command: \"{} {}\"\n{link}", tell.display(), told.display()), told)
+}
+
+/// A session that has used up its budget of a tenth of a cent, and the message about it.
+fn out_of_money() -> (Place, String) {
+    let place = Place::new();
+    let (notify, told) = told_beside(&place.work(), BASE);
+    place.manifest(&format!("money:\n  budget_micro_usd: 1000\n{notify}"));
+    let line = json!({"timestamp": 0, "tool": "Read", "args": {"path": "a"}, "output": "x", "costMicroUsd": 5_000});
+    place.step(&format!("{line}\n")).ended(6);
+    wait_until("the message", || told.exists());
+    let message = fs::read_to_string(&told).unwrap();
+    (place, message)
 }
 
 /// What stands behind the address in the message's link.
@@ -161,15 +177,7 @@ fn approval_link_that_is_forged_expired_or_about_something_else_answers_nothing(
     let home = KeyHome::at(fixture.root().join("../home/.local/state/tripwire"));
     let geometry = fixture.root().canonicalize().unwrap().join(".geometry");
     let key = LinkKey::of(&home, &Layout::at(&geometry)).unwrap();
-    let of = |digest: Digest| HeldCommand {
-        code: Label::cut(code),
-        digest,
-        reason: Label::cut("x"),
-        rule: Label::cut("FLOOR-2"),
-        asked: EventIndex::new(0),
-        since: RunMillis::new(0),
-        answer: None,
-    };
+    let of = |digest: Digest| LinkSubject { id: code.to_owned(), digest };
     let now = tripwire_workspace::clock::now();
     let long_ago = WallClock::from_epoch_ms(now.epoch_ms() - 2 * 3_600_000);
     let real: Digest = parts[3].parse().unwrap();
@@ -221,4 +229,44 @@ fn approval_link_is_answered_by_its_button_in_a_real_browser() {
     assert!(!is_waiting(&fixture));
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
     drop(served);
+}
+
+#[test]
+fn approval_link_of_a_spent_budget_raises_it_once_by_the_dollars_of_the_form() {
+    let (place, message) = out_of_money();
+    let path = path_of(&message, BASE);
+    let served = Served::of(place.command(&["web", "--json"]));
+    let page = request(&served, &format!("GET {path}"), &[], "");
+    assert_eq!(page.status, 200, "{page:?}");
+    assert!(page.body.contains("GATE-8") && page.body.contains("name=\"dollars\""), "{}", page.body);
+    for wrong in
+        ["answer=approve", "answer=approve&dollars=0", "answer=approve&dollars=-3", "answer=approve&dollars=1000000"]
+    {
+        let refused = press(&served, &path, wrong);
+        assert_eq!(refused.status, 400, "{wrong}: {refused:?}");
+        assert!(refused.body.contains("whole dollars"), "{wrong}: {refused:?}");
+        place.run(&["approvals"]).ended(5);
+    }
+    let raised = press(&served, &path, "answer=approve&dollars=2&reason=go+on");
+    assert_eq!(raised.status, 200, "{raised:?}");
+    place.run(&["approvals"]).ended(0);
+    let log = place.run(&["log", "--json"]).ended(0).out;
+    assert!(log.contains("raiseBudget") && log.contains("2000000") && log.contains("(link)"), "{log}");
+    assert_eq!(press(&served, &path, "answer=approve&dollars=2").status, 410, "it answers once");
+}
+
+#[test]
+fn approval_link_of_a_budget_that_was_raised_meanwhile_answers_nothing() {
+    let (place, message) = out_of_money();
+    let path = path_of(&message, BASE);
+    let served = Served::of(place.command(&["web", "--json"]));
+    let id = format!("budget-{}", place.session());
+    place.run(&["approvals", "approve", &id, "--raise", "0.01usd"]).ended(0);
+    assert_eq!(press(&served, &path, "answer=approve&dollars=2").status, 409, "nothing waits any more");
+    let line = json!({"timestamp": 1, "tool": "Read", "args": {"path": "b"}, "output": "y", "costMicroUsd": 50_000});
+    place.step(&format!("{line}\n")).ended(6);
+    let refused = press(&served, &path, "answer=approve&dollars=2");
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert!(refused.body.contains("the budget has changed"), "{refused:?}");
+    place.run(&["approvals"]).ended(5);
 }
