@@ -25,12 +25,16 @@ pub enum CommandRuling {
 }
 
 impl Permissions {
+    /// Whether any policy speaks of command lines: most sessions have none, and need not look for what one could ask about.
+    #[must_use]
+    pub const fn has_command_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     /// What the policies about command lines say to a call with these needs.
     #[must_use]
     pub fn ruling(&self, who: Who<'_>, needs: &[Need], contexts: &[CommandContext]) -> CommandRuling {
-        let Some(row) = self.roles.get(who.role).filter(|_| !self.rules.is_empty()) else {
-            return CommandRuling::Silent;
-        };
+        let Some(row) = self.roles.get(who.role) else { return CommandRuling::Silent };
         let mut ruling = CommandRuling::Silent;
         for rule in &self.rules {
             let hit = needs.iter().find(|need| {

@@ -47,9 +47,11 @@ fn perm_1_the_embedded_table_is_what_cedar_says_of_the_default_policies() {
 
 #[test]
 fn perm_1_other_policies_or_roles_are_asked_of_cedar_and_not_of_the_embedded_table() {
-    let other = format!("{DEFAULT_POLICIES}\nforbid (principal, action == Action::\"reach\", resource);\n");
+    let other = format!(
+        "{DEFAULT_POLICIES}\nforbid (principal, action == Action::\"reach\", resource == Host::\"blocked.example\");\n"
+    );
     assert_eq!(embedded(&other, &built_in()), None);
-    assert!(!granted(&permissions(&other).unwrap(), DEFAULT_ROLE, Permission::Reach, "example.com"));
+    assert!(!granted(&permissions(&other).unwrap(), DEFAULT_ROLE, Permission::Reach, "blocked.example"));
     let roles = Roles::from([(DEFAULT_ROLE.to_owned(), Attributes::new())]);
     assert_eq!(embedded(DEFAULT_POLICIES, &roles), None);
     let powerless = parse(Path::new("policy.cedar"), DEFAULT_POLICIES, &roles).unwrap();

@@ -70,6 +70,9 @@ impl<S: Storage> Driver<S> {
         at: Surroundings<'_>,
     ) -> CommandRuling {
         let Some(permissions) = &self.state.frozen.permissions else { return CommandRuling::Silent };
+        if !permissions.has_command_rules() {
+            return self.asks_first(call.tool);
+        }
         let nature = nature(call);
         let own = needs(call.tool, &nature, self.policy(), at);
         let needs: Vec<Need> = own.into_iter().chain(command_needs(reading, &nature, at.root)).collect();
