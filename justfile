@@ -36,6 +36,10 @@ test-clients:
 test-fleet appends="100000":
     TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} cargo test --workspace --features tripwire-cli/fleet --test it fleet -- --nocapture
 
+# Fenced appends and escrow grants on three real servers against bare publishes and single changes (needs nats-server)
+bench-fleet:
+    cargo bench --profile dist --package tripwire-fleet --features nats --bench cluster
+
 # The pictures of the docs, made from the real page (needs chromium)
 screenshots:
     TRIPWIRE_SCREENSHOTS="$PWD/target/screenshots" TRIPWIRE_BROWSER=required TRIPWIRE_AXE="${TRIPWIRE_AXE:?names axe.min.js}" cargo test --workspace --test it web::page

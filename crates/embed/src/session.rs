@@ -10,6 +10,7 @@ use crate::types::{
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use tripwire_authority::identity::Configuration;
 use tripwire_clients::asked_call::{AskedCall, is_refused_for_what_it_is};
@@ -25,6 +26,7 @@ use tripwire_core::units::RunMillis;
 use tripwire_judge as judge;
 use tripwire_observe::{CleanCall, Observer, RawCall};
 use tripwire_session::driver::{Driver, ManifestReach, StepOutcome, refusal_hint};
+use tripwire_session::replica::Replica;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, clock};
 
@@ -138,6 +140,13 @@ impl GuardedSession {
     #[must_use]
     pub fn telling(mut self, on_taken: OnTaken) -> Self {
         self.on_taken = Some(on_taken);
+        self
+    }
+
+    /// Has every record in a second place before anything follows from it.
+    #[must_use]
+    pub fn replicated_by(mut self, replica: Option<Arc<dyn Replica>>) -> Self {
+        self.driver = self.driver.replicated_by(replica);
         self
     }
 

@@ -191,7 +191,21 @@ impl<'log> Holder<'log> {
         Ok(())
     }
 
-    fn finish_if_idle(&mut self) -> Result<(), LogError> {
+    /// What could still be promised here: the block in hand, and what nobody has taken.
+    ///
+    /// # Errors
+    /// When the fleet cannot be reached.
+    pub fn left(&self) -> Result<MicroUsd, LogError> {
+        let free = look(self.log, &self.budget)?.map_or(0, |pool| pool.free().get());
+        let in_hand = self.held.as_ref().map_or(0, |held| held.granted.get().saturating_sub(held.purse.used()));
+        Ok(MicroUsd::new(free.saturating_add(in_hand)))
+    }
+
+    /// Gives everything back, unless a call is under way.
+    ///
+    /// # Errors
+    /// See [`Self::finish`].
+    pub fn finish_if_idle(&mut self) -> Result<(), LogError> {
         if self.held.as_ref().is_some_and(|held| held.purse.reserved == 0) { self.finish() } else { Ok(()) }
     }
 

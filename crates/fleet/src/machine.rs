@@ -27,6 +27,23 @@ pub struct MachineState {
     pub problems: Vec<String>,
     /// Tells one life of its process from the next.
     pub life: String,
+    /// What that process is.
+    #[serde(default)]
+    pub part: Part,
+    /// When it left in order: nothing of it runs in the fleet's name any more.
+    #[serde(default)]
+    pub left_ms: Option<u64>,
+}
+
+/// What the process is that speaks for a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// `tripwire fleet serve`: it speaks for the machine as long as it runs.
+    #[default]
+    Service,
+    /// An agent's run or a gateway with `--fleet`: it speaks for the machine while no service does.
+    Standby,
 }
 
 /// A session of a machine.
@@ -55,6 +72,17 @@ impl MachineState {
     pub const fn liveness(&self, now_ms: u64) -> Liveness {
         if now_ms <= self.until_ms { Liveness::Alive } else { Liveness::Silent }
     }
+
+    /// Whether this one keeps another process from speaking for the machine. Our own beat, whose answer was lost, does not; and a
+    /// service takes over from whoever only stood in for it.
+    fn is_rival_of(&self, newer: &Self) -> bool {
+        let gives_way = match (self.part, newer.part) {
+            (Part::Standby, Part::Service) => true,
+            (Part::Service, Part::Service | Part::Standby) | (Part::Standby, Part::Standby) => false,
+        };
+        let is_here = self.left_ms.is_none() && self.liveness(newer.at_ms) == Liveness::Alive;
+        self.life != newer.life && is_here && !gives_way
+    }
 }
 
 /// Writes a heartbeat; one attempt, because the next one comes soon. Says its place.
@@ -68,10 +96,8 @@ pub fn beat(log: &dyn Log, state: &MachineState, after: Sequence) -> Result<Beat
         Append::Unknown(reason) => Err(LogError::Unreachable(reason)),
         Append::Fenced => {
             let (found, at) = value::load::<MachineState>(log, &subject)?;
-            // Our own beat, whose answer was lost, is no rival.
-            let rival =
-                found.filter(|found| found.life != state.life && found.liveness(state.at_ms) == Liveness::Alive);
-            Ok(if rival.is_some() { Beat::Rival } else { Beat::Again(at) })
+            let rival = found.is_some_and(|found| found.is_rival_of(state));
+            Ok(if rival { Beat::Rival } else { Beat::Again(at) })
         }
     }
 }

@@ -1,71 +1,23 @@
-//! A machine's part in the fleet, for as long as `tripwire fleet serve` runs: it copies the journals of its sessions, obeys the
-//! orders of people, tells that it is alive, and pauses everything when nobody hears it.
+//! A machine's part in the fleet, for as long as `tripwire fleet serve` or a run with `--fleet` lasts: it copies the journals of its
+//! sessions, obeys the orders of people, tells that it is alive, and pauses everything when nobody hears it.
+//!
+//! One process speaks for a machine. A run that finds another one speaking stands by: it only makes sure that the machine is
+//! heard, and takes over when that process falls silent.
 
-use crate::log::{Entry, Log, Sequence};
-use crate::machine::{self, Beat, MachineState, SessionState};
+use crate::dead_man::{DeadMan, DeadManAct};
+use crate::host::{Host, Membership, Obeyed};
+use crate::log::{Entry, Log, LogError, Sequence};
+use crate::machine::{self, Beat, MachineState, Part, SessionState};
 use crate::order::{self, FleetAct, FleetOrder, FleetReceipt, OrderFault, Outcome, SeenOrders, Target};
 use crate::record::{RecordError, Replication};
-use crate::subject::{Name, Subject};
+use crate::subject::Subject;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_fs::file;
 use tripwire_journal::SessionPaths;
-use tripwire_journal::note::Verifier;
-
-/// What a machine needs from the place where it runs.
-pub trait Host: Send + Sync {
-    /// The journals of this machine's sessions, each with the name of its workspace.
-    fn sessions(&self) -> Vec<(Name, SessionPaths)>;
-
-    /// Whose orders count.
-    fn trusted(&self) -> Vec<Verifier>;
-
-    /// Carries an order out in every workspace of this machine.
-    fn obey(&self, act: FleetAct, who: &str, reason: &str) -> Obeyed;
-
-    /// Milliseconds since 1970.
-    fn now_ms(&self) -> u64;
-
-    /// Tells a person.
-    fn say(&self, line: &str);
-
-    /// Whether it is time to leave.
-    fn is_over(&self) -> bool;
-}
-
-/// What came of an order in the workspaces of a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Obeyed {
-    /// In words, a line each.
-    pub lines: Vec<String>,
-    /// Processes that ended.
-    pub ended: u64,
-    /// Processes that are still alive.
-    pub survivors: u64,
-    /// What does not hold; nothing if everything is as ordered.
-    pub failures: Vec<String>,
-}
-
-/// Who a machine is in the fleet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Membership {
-    /// Its name.
-    pub machine: Name,
-    /// Its labels.
-    pub labels: BTreeMap<Name, Name>,
-    /// The version of the program.
-    pub version: String,
-    /// Without a heartbeat for so long everything is paused.
-    pub dead_man: Duration,
-    /// Where it remembers which orders it has handled.
-    pub memory: PathBuf,
-    /// Tells this life of the process from the next.
-    pub life: String,
-}
 
 /// What a machine remembers between two lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -89,9 +41,13 @@ pub struct Member<'a> {
     host: &'a dyn Host,
     who: Membership,
     memory: Mutex<Memory>,
-    /// Milliseconds since `start` at which the fleet last acknowledged something.
-    heard_ms: AtomicU64,
+    /// The place of the last heartbeat that is known.
+    at: Mutex<Sequence>,
+    /// When the fleet was last in touch, in milliseconds since `start`.
+    dead_man: Mutex<DeadMan>,
     start: Instant,
+    /// Whether the last heartbeat was this process's own.
+    speaks: AtomicBool,
     is_rival: AtomicBool,
 }
 
@@ -99,22 +55,55 @@ impl<'a> Member<'a> {
     /// A machine that has not begun.
     #[must_use]
     pub fn new(log: &'a dyn Log, host: &'a dyn Host, who: Membership) -> Self {
-        let bytes = file::read_bounded(&who.memory, MEMORY_BYTES_MAX).ok();
-        let memory = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         Self {
             log,
             host,
+            memory: Mutex::new(remembered(&who.memory)),
+            dead_man: Mutex::new(DeadMan::new(u64::try_from(who.dead_man.as_millis()).unwrap_or(u64::MAX), 0)),
             who,
-            memory: Mutex::new(memory),
-            heard_ms: AtomicU64::new(0),
+            at: Mutex::new(Sequence(0)),
             start: Instant::now(),
+            speaks: AtomicBool::new(false),
             is_rival: AtomicBool::new(false),
+        }
+    }
+
+    /// Tells the fleet of this machine and obeys what was ordered, before anything begins here.
+    ///
+    /// # Errors
+    /// When the fleet does not answer.
+    pub fn enter(&self) -> Result<(), LogError> {
+        for _ in 0..ENTER_ATTEMPTS {
+            if self.beat(&BTreeMap::new(), Leaving::No)? {
+                if self.speaks.load(Ordering::Relaxed) {
+                    self.catch_up()?;
+                }
+                return Ok(());
+            }
+        }
+        Err(LogError::Unreachable("the heartbeat of this machine was not taken".to_owned()))
+    }
+
+    /// Obeys every order that this machine has not handled yet.
+    ///
+    /// # Errors
+    /// When the orders cannot be read.
+    pub fn catch_up(&self) -> Result<(), LogError> {
+        self.recall();
+        self.stand();
+        loop {
+            let page = self.log.read(&Subject::orders(), self.order(), PAGE)?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for entry in page {
+                self.handle(&entry);
+            }
         }
     }
 
     /// Serves until the host says that it is over.
     pub fn serve(&self) -> Served {
-        self.stand();
         std::thread::scope(|scope| {
             scope.spawn(|| self.take_orders());
             scope.spawn(|| self.replicate_and_beat());
@@ -132,36 +121,68 @@ impl<'a> Member<'a> {
         if self.order() != Sequence(0) {
             return;
         }
-        let subject = Subject::orders();
-        let (mut standing, mut after) = (None, Sequence(0));
-        while let Ok(page) = self.log.read(&subject, after, PAGE) {
-            let Some(last) = page.last() else { break };
-            after = last.sequence;
-            let trusted = self.host.trusted();
-            for entry in page {
-                let opened = self.with_memory(|memory| FleetOrder::open(&entry, &trusted, &mut memory.seen));
-                if opened.is_ok_and(|order| order.target.is_for(&self.who.labels)) {
-                    standing = Some(entry);
+        let Ok(OrderHistory { last, end }) = self.history() else { return };
+        // The one that stands is handled as if it came now.
+        let handled = last.map_or(end, |(sequence, _)| Sequence(sequence.0.saturating_sub(1)));
+        self.with_memory(|memory| *memory = Memory { order: handled, seen: SeenOrders::default() });
+    }
+
+    /// The order that keeps this machine's agents from working, if there is one.
+    ///
+    /// # Errors
+    /// When the orders cannot be read.
+    pub fn held_by(&self) -> Result<Option<FleetOrder>, LogError> {
+        let last = self.history()?.last.map(|(_, order)| order);
+        Ok(last.filter(|order| match order.act {
+            FleetAct::Stop | FleetAct::Pause => true,
+            FleetAct::Resume => false,
+        }))
+    }
+
+    /// The last order that this machine has to obey.
+    fn history(&self) -> Result<OrderHistory, LogError> {
+        let (trusted, mut seen) = (self.host.trusted(), SeenOrders::default());
+        let mut history = OrderHistory { last: None, end: Sequence(0) };
+        loop {
+            let page = self.log.read(&Subject::orders(), history.end, PAGE)?;
+            let Some(end) = page.last() else { return Ok(history) };
+            history.end = end.sequence;
+            for entry in &page {
+                let opened = FleetOrder::open(entry, &trusted, &mut seen).ok();
+                if let Some(order) = opened.filter(|order| order.target.is_for(&self.who.labels)) {
+                    history.last = Some((entry.sequence, order));
                 }
             }
-        }
-        if let Some(entry) = standing {
-            // It is handled below as if it came now.
-            let before = Sequence(entry.sequence.0.saturating_sub(1));
-            self.with_memory(|memory| *memory = Memory { order: before, seen: SeenOrders::default() });
-        } else {
-            self.with_memory(|memory| memory.order = after);
         }
     }
 
     fn take_orders(&self) {
         let subject = Subject::orders();
+        let wait = match self.who.part {
+            Part::Service => SERVICE_WAIT.min(self.beat_every()),
+            Part::Standby => STANDBY_WAIT,
+        };
+        let mut spoke = false;
         while !self.is_over() {
-            match self.log.wait(&subject, self.order(), ORDERS_WAIT) {
+            if !self.speaks.load(Ordering::Relaxed) {
+                // Whoever speaks for this machine obeys them.
+                spoke = false;
+                std::thread::sleep(WATCH_EVERY);
+                continue;
+            }
+            if !spoke {
+                self.recall();
+                self.stand();
+                spoke = true;
+            }
+            // What is known is what stood when it was asked for.
+            let asked_ms = self.since_start_ms();
+            match self.log.wait(&subject, self.order(), wait) {
                 Ok(entries) => {
                     for entry in entries {
                         self.handle(&entry);
                     }
+                    self.switch(|switch, _now_ms| switch.know_orders(asked_ms));
                 }
                 Err(_) => std::thread::sleep(RETRY),
             }
@@ -205,54 +226,84 @@ impl<'a> Member<'a> {
 
     fn replicate_and_beat(&self) {
         let mut copies: BTreeMap<Subject, Copied<'a>> = BTreeMap::new();
-        let mut at = Sequence(0);
         let mut beaten: Option<Instant> = None;
+        let mut round = 0;
         while !self.is_over() {
-            let moved = self.replicate(&mut copies);
-            if beaten.is_none_or(|beaten| beaten.elapsed() >= self.who.dead_man / BEATS) {
-                beaten = self.beat(&mut at, &copies).then(Instant::now);
+            round += 1;
+            if beaten.is_none_or(|beaten| beaten.elapsed() >= self.beat_every()) {
+                beaten = matches!(self.beat(&copies, Leaving::No), Ok(true)).then(Instant::now);
             }
-            if moved == 0 {
+            let until = beaten.unwrap_or_else(Instant::now) + self.beat_every();
+            if self.replicate(&mut copies, round, until) == 0 {
                 std::thread::sleep(LOOK_EVERY);
             }
         }
+        let deadline = Instant::now() + LAST_LINES_WITHIN;
+        while Instant::now() < deadline && self.replicate(&mut copies, round, deadline) > 0 {}
+        let is_behind = |copied: &Copied<'_>| copied.copy.is_none() && copied.problem.is_none();
+        if Instant::now() >= deadline || copies.values().any(is_behind) {
+            self.host.say("fleet: the last lines are not acknowledged yet; `tripwire fleet serve` copies the rest");
+        }
+        if self.speaks.load(Ordering::Relaxed) {
+            // Whoever comes next need not wait for the lease to end. Without this it does, and no harm is done.
+            drop(self.beat(&copies, Leaving::Yes));
+        }
     }
 
-    /// One round over all sessions; says how many lines moved.
-    fn replicate(&self, copies: &mut BTreeMap<Subject, Copied<'a>>) -> usize {
+    fn beat_every(&self) -> Duration {
+        self.who.dead_man / BEATS
+    }
+
+    /// One round over all sessions, which ends early when the next heartbeat is due; says how many lines moved.
+    fn replicate(&self, copies: &mut BTreeMap<Subject, Copied<'a>>, round: usize, until: Instant) -> usize {
         let mut moved = 0;
-        for (place, paths) in self.host.sessions() {
+        if !self.speaks.load(Ordering::Relaxed) {
+            return moved;
+        }
+        let mut sessions = self.host.sessions();
+        // Each round begins with another session, so that a round that ends early leaves none behind for good.
+        let first = round.checked_rem(sessions.len()).unwrap_or(0);
+        sessions.rotate_left(first);
+        for (place, paths) in sessions {
             let subject = Subject::record(&self.who.machine, &place, paths.session());
             let copied = copies.entry(subject.clone()).or_insert_with(|| Copied {
-                state: SessionState { session: paths.session().to_string(), place, records: 0 },
+                state: SessionState { session: paths.session().to_string(), place: place.clone(), records: 0 },
                 copy: None,
                 problem: None,
             });
             if copied.problem.is_some() {
                 continue;
             }
-            if copied.copy.is_none() {
-                copied.copy = Replication::open(self.log, subject.clone(), paths).ok();
-            }
-            let Some(copy) = &mut copied.copy else { continue };
-            match copy.advance(LINES_AT_ONCE) {
-                Ok(count) => {
-                    moved += count;
-                    copied.state.records = copy.records();
-                }
+            let session = paths.session().clone();
+            match copied.advance(self.log, subject, paths) {
+                Ok(count) => moved += count,
                 // Later it may go on.
                 Err(RecordError::Log(_) | RecordError::Journal(_)) => copied.copy = None,
-                Err(error @ (RecordError::Fault { .. } | RecordError::Fenced { .. } | RecordError::Differs { .. })) => {
-                    let problem = format!("{}: {error}", copied.state.session);
-                    self.host.say(&format!("fleet: {problem}"));
-                    copied.problem = Some(problem);
+                Err(error @ (RecordError::Fault { .. } | RecordError::Differs { .. })) => {
+                    copied.problem = Some(self.told(&copied.state, &error));
                 }
+                Err(error @ RecordError::Fenced { .. }) => {
+                    copied.problem = Some(self.told(&copied.state, &error));
+                    if let Err(cause) = self.host.end_session(&place, &session, &error.to_string()) {
+                        self.host.say(&format!("fleet: {session} could not be ended: {cause}"));
+                    }
+                }
+            }
+            if Instant::now() >= until {
+                break;
             }
         }
         moved
     }
 
-    fn beat(&self, at: &mut Sequence, copies: &BTreeMap<Subject, Copied<'a>>) -> bool {
+    fn told(&self, state: &SessionState, error: &RecordError) -> String {
+        let problem = format!("{}: {error}", state.session);
+        self.host.say(&format!("fleet: {problem}"));
+        problem
+    }
+
+    /// Writes a heartbeat; says whether the fleet knows that this machine is alive, by us or by whoever speaks for it.
+    fn beat(&self, copies: &BTreeMap<Subject, Copied<'a>>, leaving: Leaving) -> Result<bool, LogError> {
         let now_ms = self.host.now_ms();
         let lease_ms = u64::try_from(self.who.dead_man.as_millis()).unwrap_or(u64::MAX);
         let state = MachineState {
@@ -265,46 +316,64 @@ impl<'a> Member<'a> {
             sessions: copies.values().map(|copied| copied.state.clone()).take(SESSIONS_TOLD).collect(),
             problems: copies.values().filter_map(|copied| copied.problem.clone()).take(PROBLEMS_TOLD).collect(),
             life: self.who.life.clone(),
+            part: self.who.part,
+            left_ms: match leaving {
+                Leaving::Yes => Some(now_ms),
+                Leaving::No => None,
+            },
         };
+        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..2 {
-            match machine::beat(self.log, &state, *at) {
-                Ok(Beat::Heard(sequence)) => {
+            match machine::beat(self.log, &state, *at)? {
+                Beat::Heard(sequence) => {
                     *at = sequence;
-                    self.heard_ms.store(self.since_start_ms(), Ordering::Relaxed);
-                    return true;
+                    self.speaks.store(true, Ordering::Relaxed);
+                    self.switch(DeadMan::hear_beat);
+                    return Ok(true);
                 }
-                Ok(Beat::Again(sequence)) => *at = sequence,
-                Ok(Beat::Rival) => {
-                    self.is_rival.store(true, Ordering::Relaxed);
-                    return false;
+                Beat::Again(sequence) => *at = sequence,
+                Beat::Rival => {
+                    self.speaks.store(false, Ordering::Relaxed);
+                    return Ok(match self.who.part {
+                        Part::Service => {
+                            self.is_rival.store(true, Ordering::Relaxed);
+                            false
+                        }
+                        Part::Standby => {
+                            // Whoever speaks for this machine obeys its orders.
+                            self.switch(DeadMan::hear_beat);
+                            self.switch(DeadMan::know_orders);
+                            true
+                        }
+                    });
                 }
-                Err(_) => return false,
             }
         }
-        false
+        Ok(false)
     }
 
-    /// The dead-man switch (FLEET-4): pauses everything when no heartbeat was acknowledged for too long. What it paused stays
+    /// The dead-man switch (FLEET-4): pauses everything when the fleet was out of touch for too long. What it paused stays
     /// paused until a person resumes it: nobody knows what was ordered meanwhile.
     fn watch(&self) {
-        let bound_ms = u64::try_from(self.who.dead_man.as_millis()).unwrap_or(u64::MAX);
-        // The pause itself takes a moment, and it has to be done within the bound.
-        let act_after_ms = bound_ms - bound_ms / 10;
-        let mut paused_at = None;
         while !self.is_over() {
-            let heard_ms = self.heard_ms.load(Ordering::Relaxed);
-            let silent_ms = self.since_start_ms().saturating_sub(heard_ms);
-            if silent_ms >= act_after_ms && paused_at != Some(heard_ms) {
-                paused_at = Some(heard_ms);
-                let reason = format!("no heartbeat reached the fleet for {} s", bound_ms / 1_000);
-                let done = self.host.obey(FleetAct::Pause, "fleet dead-man switch", &reason);
-                self.host.say(&format!("fleet: {reason}: this machine's agents are paused"));
-                for line in done.failures {
-                    self.host.say(&format!("fleet: {line}"));
+            match self.switch(DeadMan::look) {
+                DeadManAct::Rest => {}
+                DeadManAct::Pause => {
+                    let reason = format!("no heartbeat reached the fleet for {} s", self.who.dead_man.as_secs());
+                    let done = self.host.obey(FleetAct::Pause, "fleet dead-man switch", &reason);
+                    self.host.say(&format!("fleet: {reason}: this machine's agents are paused"));
+                    for line in done.failures {
+                        self.host.say(&format!("fleet: {line}"));
+                    }
                 }
             }
             std::thread::sleep(WATCH_EVERY);
         }
+    }
+
+    fn switch<R>(&self, turn: impl FnOnce(&mut DeadMan, u64) -> R) -> R {
+        let now_ms = self.since_start_ms();
+        turn(&mut self.dead_man.lock().unwrap_or_else(PoisonError::into_inner), now_ms)
     }
 
     fn since_start_ms(&self) -> u64 {
@@ -313,6 +382,15 @@ impl<'a> Member<'a> {
 
     fn order(&self) -> Sequence {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).order
+    }
+
+    /// Takes over what another process of this machine has handled meanwhile.
+    fn recall(&self) {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = remembered(&self.who.memory);
+        if kept.order > memory.order {
+            *memory = kept;
+        }
     }
 
     /// Changes what is remembered, and keeps it. A memory that cannot be kept costs a repeated order after a restart.
@@ -327,6 +405,24 @@ impl<'a> Member<'a> {
     }
 }
 
+fn remembered(path: &std::path::Path) -> Memory {
+    let bytes = file::read_bounded(path, MEMORY_BYTES_MAX).ok();
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// What was ordered so far.
+struct OrderHistory {
+    last: Option<(Sequence, FleetOrder)>,
+    end: Sequence,
+}
+
+/// Whether a heartbeat is the last one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    Yes,
+    No,
+}
+
 /// A session on its way into the fleet.
 struct Copied<'a> {
     state: SessionState,
@@ -334,12 +430,29 @@ struct Copied<'a> {
     problem: Option<String>,
 }
 
+impl<'a> Copied<'a> {
+    fn advance(&mut self, log: &'a dyn Log, subject: Subject, paths: SessionPaths) -> Result<usize, RecordError> {
+        let copy = match &mut self.copy {
+            Some(copy) => copy,
+            None => self.copy.insert(Replication::open(log, subject, paths)?),
+        };
+        let count = copy.advance(LINES_AT_ONCE)?;
+        self.state.records = copy.records();
+        Ok(count)
+    }
+}
+
 const MEMORY_BYTES_MAX: u64 = 1 << 20;
 const PAGE: usize = 1_000;
-const ORDERS_WAIT: Duration = Duration::from_secs(2);
+const ENTER_ATTEMPTS: usize = 3;
+const SERVICE_WAIT: Duration = Duration::from_secs(2);
+/// A run that is over does not wait long for another order.
+const STANDBY_WAIT: Duration = Duration::from_millis(400);
 const RETRY: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const WATCH_EVERY: Duration = Duration::from_millis(50);
+/// How long the last lines may take when everything else is over.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
 /// Lines of one session that are sent before the next one's turn.
 const LINES_AT_ONCE: usize = 200;
 /// Heartbeats within the time after which silence is taken for death.

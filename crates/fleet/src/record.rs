@@ -3,7 +3,7 @@
 use crate::fence::{Adopted, Mark, RecordFault, RecordStanding, RecordState, Takeover};
 use crate::log::{Entry, Log, LogError, Sequence};
 use crate::settle::{self, Settled};
-use crate::subject::{Name, Subject};
+use crate::subject::{Name, RECORDS, Subject};
 use std::borrow::Cow;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_journal::line;
@@ -136,6 +136,8 @@ fn fault_of(subject: &Subject, fault: RecordFault) -> RecordError {
 pub struct Replication<'log> {
     recorder: Recorder<'log>,
     journal: Follower<Disk>,
+    /// Lines of the journal that were read.
+    read: u64,
 }
 
 impl<'log> Replication<'log> {
@@ -144,7 +146,7 @@ impl<'log> Replication<'log> {
     /// # Errors
     /// See [`Recorder::open`].
     pub fn open(log: &'log dyn Log, subject: Subject, paths: SessionPaths) -> Result<Self, RecordError> {
-        Ok(Self { recorder: Recorder::open(log, subject)?, journal: Follower::from_start(Disk, paths) })
+        Ok(Self { recorder: Recorder::open(log, subject)?, journal: Follower::from_start(Disk, paths), read: 0 })
     }
 
     /// Sends at most `limit` further lines; says how many were read.
@@ -155,8 +157,15 @@ impl<'log> Replication<'log> {
         let lines = self.journal.next_lines(limit)?;
         for line in &lines {
             self.recorder.append(line)?;
+            self.read += 1;
         }
         Ok(lines.len())
+    }
+
+    /// How many lines of the journal are in the record for certain: sent, or found there and compared.
+    #[must_use]
+    pub const fn compared(&self) -> u64 {
+        self.read
     }
 
     /// How many lines the record has.
@@ -203,7 +212,8 @@ pub fn read_whole(log: &dyn Log, subject: &Subject) -> Result<WholeRecord, Recor
     }
 }
 
-/// Ends a record in favour of a machine, whose own begins where this one ends. Gives the lines.
+/// Ends a record in favour of a machine, whose own begins where this one ends. Gives the lines. An attempt that broke off may be
+/// repeated for the same place.
 ///
 /// # Errors
 /// When it does not verify, was taken over before, or the fleet does not answer.
@@ -211,8 +221,8 @@ pub fn adopt(log: &dyn Log, subject: &Subject, takeover: &Takeover, place: &Name
     let Some((_, _, session)) = subject.as_record() else {
         return Err(LogError::damaged(subject, "it is not the record of a session").into());
     };
-    let whole = take_over(log, subject, takeover)?;
     let continued = Subject::record(&takeover.to, place, &session);
+    let whole = take_over(log, subject, takeover, &continued)?;
     let adopted = Adopted {
         from: subject.to_string(),
         takeover: whole.state.at,
@@ -226,11 +236,20 @@ pub fn adopt(log: &dyn Log, subject: &Subject, takeover: &Takeover, place: &Name
     }
 }
 
-fn take_over(log: &dyn Log, subject: &Subject, takeover: &Takeover) -> Result<WholeRecord, RecordError> {
+fn take_over(
+    log: &dyn Log,
+    subject: &Subject,
+    takeover: &Takeover,
+    continued: &Subject,
+) -> Result<WholeRecord, RecordError> {
     let text = Mark::Takeover(takeover.clone()).text();
     loop {
         let mut whole = read_whole(log, subject)?;
         if let RecordStanding::TakenOver(before) = &whole.state.standing {
+            // Our own takeover, of which nothing has come yet, may go on.
+            if before.to == takeover.to && !is_continued_elsewhere(log, subject, takeover, continued)? {
+                return Ok(whole);
+            }
             return Err(RecordError::Fenced { to: before.to.clone() });
         }
         // The old machine may still write: each line that gets in first is part of the session.
@@ -239,6 +258,26 @@ fn take_over(log: &dyn Log, subject: &Subject, takeover: &Takeover) -> Result<Wh
             return Ok(whole);
         }
     }
+}
+
+/// Whether the machine that took a record over goes on with it in another place.
+fn is_continued_elsewhere(
+    log: &dyn Log,
+    subject: &Subject,
+    takeover: &Takeover,
+    continued: &Subject,
+) -> Result<bool, LogError> {
+    for other in log.subjects(&format!("{RECORDS}{}.", takeover.to))? {
+        if other == *continued {
+            continue;
+        }
+        let first = log.read(&other, Sequence(0), 1)?.into_iter().next();
+        let mark = first.and_then(|entry| serde_json::from_str(&entry.text).ok());
+        if matches!(mark, Some(Mark::Adopted(Adopted { from, .. })) if from == subject.as_str()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Entries that are read at once.

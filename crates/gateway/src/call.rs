@@ -34,6 +34,7 @@ use tripwire_core::explain::Explain as _;
 use tripwire_core::ledger::{CallEnd, ReserveError};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
+use tripwire_session::shared_money::{MoneyPromise, SharedMoneyError};
 use tripwire_workspace::clock;
 
 /// What a model call asks for, if its sender may ask for it.
@@ -61,7 +62,7 @@ pub(crate) async fn carry_out(
     facts: RequestFacts,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
     let conversation = ask_door(shared, call, &facts).await?;
-    let mut attempt = reserve(shared, call, facts)?;
+    let mut attempt = reserve(shared, call, facts).await?;
     attempt.open.conversation = conversation;
     let providers = in_order(shared, &call.provider);
     let last = providers.len() - 1;
@@ -153,7 +154,7 @@ async fn ask(
         attempt.open.status = started.reply.status().as_u16();
         attempt.open.stage = Stage::Replying(Box::new(reader));
         attempt.open.settle(CallEnd::Broken);
-        attempt = reserve(shared, call, facts)?;
+        attempt = reserve(shared, call, facts).await?;
         attempt.open.conversation = conversation;
     }
     let why = "it is overloaded and said so inside its reply".to_owned();
@@ -217,8 +218,58 @@ fn failed(open: &mut OpenCall, error: &UpstreamError) -> RefusedRequest {
     RefusedRequest::new(kind, error.to_string(), "look at the provider's status, then try again")
 }
 
-/// Reserves the worst case and writes the limit it rests on into the body.
-fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Result<Attempt, RefusedRequest> {
+/// Reserves the worst case here and, where other machines spend from the same budget, there; the call is made to fit what is left.
+async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Result<Attempt, RefusedRequest> {
+    let mut attempt = reserve_here(shared, call, facts.clone(), None)?;
+    if shared.money.is_none() {
+        return Ok(attempt);
+    }
+    for last in [false, true] {
+        match promise(shared, call, attempt.open.worst.amount).await {
+            Ok(promised) => {
+                attempt.open.promise = promised;
+                return Ok(attempt);
+            }
+            Err(SharedMoneyError::Exhausted { budget, left }) if !last && left < attempt.open.worst.amount => {
+                drop(attempt);
+                // It is for the fleet's budget that it does not fit, if it does not.
+                attempt = reserve_here(shared, call, facts.clone(), Some(left))
+                    .map_err(|_| unpaid(&SharedMoneyError::Exhausted { budget, left }))?;
+            }
+            Err(error) => {
+                shared.books().refused(&call.caller.account, &facts.model, "budget");
+                shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least: attempt.open.worst.amount });
+                return Err(unpaid(&error));
+            }
+        }
+    }
+    Ok(attempt)
+}
+
+fn unpaid(error: &SharedMoneyError) -> RefusedRequest {
+    let hint = "see what is left of it: `tripwire fleet status`";
+    RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), hint)
+}
+
+/// Asks the budgets that other machines spend too, on a thread that may wait.
+async fn promise(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    worst: MicroUsd,
+) -> Result<Option<MoneyPromise>, SharedMoneyError> {
+    let Some(money) = shared.money.clone() else { return Ok(None) };
+    let accounts = shared.config().paying(&call.caller.account);
+    let asked = tokio::task::spawn_blocking(move || money.reserve(&accounts, worst)).await;
+    asked.map_err(|error| SharedMoneyError::Unknown(error.to_string()))?.map(Some)
+}
+
+/// Reserves the worst case in the ledger of this machine, at most `most`, and writes the limit it rests on into the body.
+fn reserve_here(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    facts: RequestFacts,
+    most: Option<MicroUsd>,
+) -> Result<Attempt, RefusedRequest> {
     let account = &call.caller.account;
     let mut books = shared.books();
     if let Some(broken) = &books.broken {
@@ -231,6 +282,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint())
     };
     let left = books.left(account).map_err(|error| refused(&error, MicroUsd::ZERO))?;
+    let left = [left, most].into_iter().flatten().min();
     let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
         let reason = format!(
             "{} left of the budget of `{account}`, and this call may cost {} at least",
@@ -254,6 +306,7 @@ fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Re
         day: clock::now().date(),
         began: Instant::now(),
         reservation: Some(reservation),
+        promise: None,
         caller: account.clone(),
         conversation: Conversation::Unread,
         stage: Stage::Reserved,

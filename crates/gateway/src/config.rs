@@ -24,6 +24,8 @@ pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// The most mebibytes that `buffered_mib` may be.
 const BUFFERED_MIB_MAX: usize = 1 << 16;
+/// Accounts above one another: a key, its team, their organisation, and room.
+const ACCOUNTS_ABOVE_MAX: usize = 8;
 
 /// A configuration that can be used.
 #[derive(Debug, Clone)]
@@ -208,6 +210,19 @@ struct OrgText {
 }
 
 impl Config {
+    /// An account and every one above it, which pay together.
+    pub(crate) fn paying(&self, account: &AccountId) -> Vec<AccountId> {
+        let mut path = vec![account.clone()];
+        let above = |id: &AccountId| {
+            let settings = self.accounts.iter().find(|(listed, _)| listed == id).map(|(_, settings)| settings);
+            settings.and_then(|settings| settings.parent.clone())
+        };
+        while let Some(parent) = path.last().and_then(above).filter(|_| path.len() < ACCOUNTS_ABOVE_MAX) {
+            path.push(parent);
+        }
+        path
+    }
+
     /// Reads a configuration. `env` gives the value of a variable, for the keys of providers.
     ///
     /// # Errors

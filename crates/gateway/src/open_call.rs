@@ -16,6 +16,7 @@ use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, 
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
+use tripwire_session::shared_money::MoneyPromise;
 
 /// A call that is reserved.
 pub(crate) struct OpenCall {
@@ -29,6 +30,8 @@ pub(crate) struct OpenCall {
     /// When its request began to be served.
     pub(crate) began: Instant,
     pub(crate) reservation: Option<ReservationId>,
+    /// What budgets over several machines have promised.
+    pub(crate) promise: Option<MoneyPromise>,
     /// On whose account it is.
     pub(crate) caller: AccountId,
     pub(crate) conversation: Conversation,
@@ -73,12 +76,21 @@ impl OpenCall {
         if let Some(id) = self.reservation.take() {
             self.shared.books().release(id);
         }
+        self.keep_promise(MicroUsd::ZERO);
+    }
+
+    /// Settles what budgets over several machines have promised.
+    fn keep_promise(&mut self, cost: MicroUsd) {
+        if let (Some(money), Some(promise)) = (&self.shared.money, self.promise.take()) {
+            money.settle(promise, cost);
+        }
     }
 
     /// Books the call.
     pub(crate) fn settle(&mut self, end: CallEnd) {
         let Some(id) = self.reservation.take() else { return };
         let call = self.figure(end);
+        self.keep_promise(call.micro_usd);
         let settled = self.shared.books().settle(id, call, self.began.elapsed());
         if let Some(call) = settled {
             let metrics = &self.shared.metrics;

@@ -27,6 +27,7 @@ use tripwire_core::prices::PriceList;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_secrets::Secret;
+use tripwire_session::shared_money::SharedMoney;
 use tripwire_workspace::geometry::layout::Layout;
 
 /// Connections of one run's processes; the supervisor's own limit of open files is not touched, because clients inherit it.
@@ -110,6 +111,8 @@ pub struct RunSettings<'a> {
     pub talk: Talk,
     /// Who hears what came of each call.
     pub news: Sender<ModelNews>,
+    /// Budgets that other machines spend too.
+    pub money: Option<Arc<dyn SharedMoney>>,
 }
 
 /// What passed the gateway in a run.
@@ -182,6 +185,7 @@ impl RunGateway {
             door: CallDoor::default(),
             outbound: settings.outbound,
             ledger: Mutex::new(books),
+            money: settings.money,
             talk: settings.talk,
         });
         let (close, closed) = oneshot::channel();

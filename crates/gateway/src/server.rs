@@ -34,6 +34,7 @@ use tripwire_core::policy::OnOutbound;
 use tripwire_core::prices::PriceList;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::DriverError;
+use tripwire_session::shared_money::SharedMoney;
 use tripwire_workspace::geometry::layout::Layout;
 
 /// What a server needs to know.
@@ -54,6 +55,8 @@ pub struct ServeOptions {
     pub talk: Talk,
     /// Who is asked about the tool calls of clients.
     pub asked: Option<Sender<AskedDoor>>,
+    /// Budgets that other machines spend too.
+    pub money: Option<Arc<dyn SharedMoney>>,
 }
 
 /// Why the gateway does not run.
@@ -169,6 +172,7 @@ async fn run(
         door: CallDoor::asking(options.asked.take()),
         outbound,
         ledger: Mutex::new(books),
+        money: options.money.clone(),
         talk,
     });
     tokio::spawn(watch_orders(Arc::clone(&shared), options.layout.clone(), orders));

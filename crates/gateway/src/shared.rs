@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::watch;
 use tripwire_core::prices::PriceList;
+use tripwire_session::shared_money::SharedMoney;
 
 /// Everything that requests need.
 pub(crate) struct Shared {
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) outbound: Outbound,
     /// The ledger; see [`Self::books`].
     pub(crate) ledger: Mutex<Books>,
+    /// Budgets that other machines spend too.
+    pub(crate) money: Option<Arc<dyn SharedMoney>>,
     /// Who hears what a person should know.
     pub(crate) talk: Talk,
 }

@@ -45,6 +45,7 @@ mod paths;
 pub mod payload;
 mod read;
 mod recover;
+mod restore;
 mod segment;
 pub mod session_id;
 pub mod storage;
@@ -60,6 +61,7 @@ pub use journal::Journal;
 pub use line::{Cut, LineFault, Tail, Times};
 pub use paths::SessionPaths;
 pub use read::{Page, Record};
+pub use restore::restore;
 pub use session_id::SessionId;
 pub use turn::Turn;
 

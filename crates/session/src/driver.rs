@@ -15,6 +15,7 @@ mod effects;
 mod error;
 pub mod freeze;
 mod frozen;
+mod keep;
 mod log_entries;
 pub mod log_view;
 mod objective;
@@ -36,6 +37,7 @@ pub mod words;
 pub use crate::body::Frozen;
 use crate::body::SessionBody;
 use crate::redaction::{self, Redaction, SecretSources};
+use crate::replica::Replica;
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
 pub use error::{AskError, DriverError, refusal_hint};
@@ -49,6 +51,7 @@ pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
 pub use state::StateError;
 use std::path::Path;
+use std::sync::Arc;
 pub use steps::StepWords;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
@@ -58,7 +61,7 @@ use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_fs::file::sweep_drafts;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::storage::disk::Disk;
-use tripwire_journal::{Batch, Durability, Journal};
+use tripwire_journal::{Batch, Durability, Journal, SessionPaths};
 use tripwire_secrets::{Redactor, Vault};
 use tripwire_workspace::geometry::hook_script;
 use tripwire_workspace::geometry::layout::Layout;
@@ -94,6 +97,8 @@ pub struct Driver<S: Storage = Disk> {
     redaction: Redaction,
     /// How durable results are that nothing follows from.
     results: ResultSync,
+    /// Who must have the records before anything follows from them.
+    replica: Option<Arc<dyn Replica>>,
 }
 
 impl Driver<Disk> {
@@ -193,6 +198,7 @@ impl Driver<Disk> {
             followed: None,
             redaction,
             results: ResultSync::Each,
+            replica: None,
         }
     }
 }
@@ -285,6 +291,13 @@ impl<S: Storage> Driver<S> {
     #[must_use]
     pub const fn with_results(mut self, results: ResultSync) -> Self {
         self.results = results;
+        self
+    }
+
+    /// Has every record in a second place before anything follows from it.
+    #[must_use]
+    pub fn replicated_by(mut self, replica: Option<Arc<dyn Replica>>) -> Self {
+        self.replica = replica;
         self
     }
 
@@ -430,7 +443,11 @@ impl<S: Storage> Driver<S> {
         let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
         let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered, redaction.redactor()?)?;
-        let known = append(&mut turn, &decided.batch(state.known, now, results))?;
+        let batch = decided.batch(state.known, now, results);
+        let known = append(&mut turn, &batch)?;
+        if let Some(replica) = self.replica.as_ref().filter(|_| batch.durability == Durability::Synced) {
+            replica.confirm(&SessionPaths::new(dir.layout.folder(), session), known)?;
+        }
         let entries = decided.log_entries(dir, now);
         let (steps, what) = decided.commit(state, known);
         let taken = Taken { steps: &steps, entries: &entries };
@@ -443,36 +460,6 @@ impl<S: Storage> Driver<S> {
         signed?;
         let notices = turn::write_views(journal, dir, state, carried);
         turn::outcome(steps, what, notices)
-    }
-
-    /// Keeps what a person asked for, for the briefing of a fresh worker.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn keep_objective(&self, said: &str) -> Result<(), DriverError> {
-        Ok(objective::keep(&self.layout, &self.session, &self.redactor()?.redact(said))?)
-    }
-
-    /// Keeps what a call of someone else's agent was and gave, for the briefing of a fresh worker.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn keep_step(&self, step: &StepWords<'_>) -> Result<(), DriverError> {
-        let redactor = self.redactor()?;
-        let (said, output) = (redactor.redact(step.said), redactor.redact(step.output));
-        let arguments = redactor.redact_json(step.arguments);
-        let clean = StepWords { said: &said, arguments: &arguments, output: &output, ..*step };
-        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, &clean)?)
-    }
-
-    /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
-    ///
-    /// # Errors
-    /// When the lock is not to be had or the file cannot be written.
-    pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, .. } = self;
-        let turn = journal.turn()?;
-        Ok(briefing::write(&turn, SessionDir { layout, session }, now)?)
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {

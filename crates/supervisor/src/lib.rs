@@ -96,7 +96,8 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
         options.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
         test_command::fill_in(options.workspace.root(), policy)
     })?
-    .with_reporting(options.reporting);
+    .with_reporting(options.reporting)
+    .replicated_by(options.replica.clone());
     notifier.begun(driver.session());
     let gateway = gateway.map(|gateway| gateway.serve(options, &driver, &notifier)).transpose()?;
     let place = RunPlace { options, folder: &folder, confinement: confinement.as_ref() };

@@ -60,6 +60,7 @@ impl WaitingGateway {
             prices: driver.policy().price_list(),
             talk: Box::new(move |text| talk.say(&format!("tripwire: gateway: {text}"))),
             news,
+            money: options.money.clone(),
         };
         let gateway = RunGateway::start(self.port, settings)?;
         Ok(ModelGateway {

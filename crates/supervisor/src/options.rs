@@ -9,6 +9,8 @@ use std::time::Duration;
 use tripwire_clients::{Client, Homes};
 use tripwire_sandbox::{Budgets, MilliCores, WorkspaceAccess};
 use tripwire_session::driver::{Driver, Reporting, Signing, StepOutcome};
+use tripwire_session::replica::Replica;
+use tripwire_session::shared_money::SharedMoney;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::session::SessionId;
 
@@ -79,6 +81,10 @@ pub struct RunOptions {
     pub stderr: StderrUse,
     /// Who signs the journal.
     pub signing: Option<Signing>,
+    /// Who must have the session's records before anything follows from them.
+    pub replica: Option<Arc<dyn Replica>>,
+    /// Budgets that other machines spend too.
+    pub money: Option<Arc<dyn SharedMoney>>,
     /// How long the supervisor waits for signs of life.
     pub limits: WatchLimits,
     /// Whether model calls go through the gateway.

@@ -165,5 +165,6 @@ fn tool_limit(path: &str) -> Option<(&str, &str)> {
 
 /// Keys that are no thresholds of the engine: identity facts, and roles, which are compiled with the permissions.
 fn is_carried_elsewhere(path: &str) -> bool {
-    path == "identity.agent_checksum" || path.starts_with("engines.") || path.starts_with("roles.")
+    let others = ["engines.", "roles.", "fleet."];
+    path == "identity.agent_checksum" || others.iter().any(|section| path.starts_with(section))
 }

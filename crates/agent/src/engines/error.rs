@@ -104,6 +104,14 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
+    /// A budget over several machines does not pay for it; nothing was sent.
+    #[error("`{engine}` is not asked: {why}")]
+    NoMoney {
+        /// The engine.
+        engine: String,
+        /// Why.
+        why: String,
+    },
     /// A worker could not be started; nothing ran.
     #[error("`{engine}` could not be started: {error}; {}", error.hint())]
     NotStarted {
@@ -142,6 +150,7 @@ impl EngineError {
             | Self::Broken { engine, .. }
             | Self::CassetteEnded { engine, .. }
             | Self::TooSensitive { engine, .. }
+            | Self::NoMoney { engine, .. }
             | Self::NotStarted { engine, .. }
             | Self::Deadline { engine }
             | Self::Cut { engine } => engine,
@@ -159,6 +168,7 @@ impl EngineError {
             | Self::UnknownModel { .. }
             | Self::Refused { .. }
             | Self::TooSensitive { .. }
+            | Self::NoMoney { .. }
             | Self::NotStarted { .. }
             | Self::CassetteEnded { .. } => FailureKind::Refused,
             Self::Unreachable { .. } => FailureKind::Unreachable,
@@ -184,6 +194,7 @@ impl EngineError {
             | Self::Broken { .. }
             | Self::CassetteEnded { .. }
             | Self::TooSensitive { .. }
+            | Self::NoMoney { .. }
             | Self::NotStarted { .. }
             | Self::Deadline { .. }
             | Self::Cut { .. } => None,
@@ -224,6 +235,7 @@ impl Explain for EngineError {
             Self::CassetteEnded { .. } => {
                 "add the answer to the cassette, or record it again with `tripwire agent --record FILE`".into()
             }
+            Self::NoMoney { .. } => "see what is left of it: `tripwire fleet status`".into(),
             Self::TooSensitive { .. } => {
                 "name a local engine with `--fallback`, for instance `--fallback ollama:MODEL`".into()
             }

@@ -9,7 +9,7 @@ use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_core::usage::Usage;
 
 /// The shortest answer that is worth a question: a few words and a call.
-const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
+pub(super) const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
 /// Tokens of which the price is taken, so that rounding does not matter.
 const PRICED_TOKENS: u64 = 1_000_000;
 
@@ -17,6 +17,11 @@ const PRICED_TOKENS: u64 = 1_000_000;
 /// counts its money itself.
 pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
     cost(engine, prices, &Usage { output: ANSWER_TOKENS_MIN, ..asked(question) })
+}
+
+/// What the longest answer to a question costs; nothing where the engine costs nothing, or counts its money itself.
+pub(super) fn worst_case(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
+    cost(engine, prices, &Usage { output: question.output_tokens_max, ..asked(question) })
 }
 
 /// The longest answer that what is left can pay for, and never more than the question allows.

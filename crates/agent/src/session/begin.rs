@@ -12,6 +12,7 @@ use crate::prompt;
 use crate::tools::Registry;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tripwire_authority::identity::{Configuration, Part};
 use tripwire_core::counted::counted;
@@ -26,6 +27,7 @@ use tripwire_secrets::{Redactor, Vault};
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_session::execution::sandboxed::Network;
+use tripwire_session::replica::Replica;
 use tripwire_session::staging::Staging;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::account;
@@ -50,6 +52,8 @@ pub struct Plan {
     pub layout: Layout,
     /// Who signs checkpoints.
     pub signing: Option<Signing>,
+    /// Who must have the session's records before anything follows from them.
+    pub replica: Option<Arc<dyn Replica>>,
     /// The folder of our own state, where snapshots go; without it none are taken.
     pub own_state: Option<PathBuf>,
     /// The way to the hosts that the policy's `sandbox.allow_hosts` names.
@@ -88,7 +92,8 @@ pub fn begin(
     let mut own = Configuration::default();
     own.set(Part::Prompt, Some(prompt_sha256));
     own.set(Part::Tools, Some(registry_sha256));
-    let mut driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
+    let driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
+    let mut driver = driver.replicated_by(plan.replica.clone());
     let lock = LoopLock::claim(&plan.layout, driver.session())?;
     (plan.begun)(driver.session());
     let runner = runner(&plan, &driver)?;
@@ -136,7 +141,8 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         Transcript::open(&plan.layout, id, &retold.transcript)?;
         return Err(SessionError::Over { session: session(), ending });
     }
-    let mut driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
+    let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
+    let mut driver = driver.replicated_by(plan.replica.clone());
     driver.recall_secrets()?;
     let gone = retold.conversation.restore(driver.vault());
     if gone > 0 {

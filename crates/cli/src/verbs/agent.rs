@@ -1,6 +1,7 @@
 //! `tripwire agent`: our own agent loop, from an objective to an exit code.
 
 mod available;
+mod cassette_file;
 pub(crate) mod example;
 mod reach;
 pub(crate) mod report;
@@ -14,9 +15,11 @@ use crate::print::terminal;
 use crate::print::{self, Form, Out};
 use crate::telemetry::Telemetry;
 use crate::verbs::agent::available::{ListedBy, Unopened, first_available};
+use crate::verbs::agent::cassette_file::{beside, recorder};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
 use crate::verbs::agent::worker::{Team, WorkerError};
+use crate::verbs::fleet::{FleetChoice, FleetLink};
 use crate::workspace::{self, Acting, Where};
 use clap::Args;
 use std::borrow::Cow;
@@ -24,7 +27,6 @@ use std::io::{Error, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tripwire_agent::engines::cassette::{Binding, Recorder};
 use tripwire_agent::engines::sensitive::SensitivePaths;
 use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
 use tripwire_agent::engines::{chains, open};
@@ -96,6 +98,8 @@ pub(crate) struct AgentArgs {
     /// Record the answers as a cassette that `scripted:FILE` plays.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetChoice,
     #[command(flatten)]
     form: Form,
 }
@@ -246,15 +250,17 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, SessionEnd), Problem> 
     let mut trial = policy_file::load_for(workspace.layout())?.policy;
     change(&mut trial)?;
     let (network, _serving) = reach::open(&trial)?;
-    let mut engines = engines(args, &names, &workspace)?;
+    let fleet = FleetLink::open(args.fleet, &workspace, Box::new(print::say))?;
+    let mut engines = engines(args, &names, &workspace, &fleet)?;
     engines.probe(&interrupted, runtime_max)?;
     let workspace = workspace::open(workspace.root())?;
     say_where(args, &workspace);
     let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
-    let plan = Plan { network, ..plan(objective, engines, &workspace, &telemetry) };
+    let plan = Plan { network, replica: fleet.replica(), ..plan(objective, engines, &workspace, &telemetry) };
     let mut printer = Printer::new(shown(args));
     let left = session::begin(plan, &mut printer, change).and_then(Session::play);
     telemetry.finish();
+    fleet.finish();
     let left = left?;
     Ok((leave(&workspace, &left, printer)?, left))
 }
@@ -292,10 +298,13 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     let telemetry = Arc::new(Telemetry::begin(&workspace, Box::new(print::say)));
     let frozen = frozen_policy(workspace.layout(), &id);
     let (network, _serving) = frozen.as_ref().map_or(Ok((Reach::Off, None)), reach::open)?;
-    let plan = Plan { network, ..plan(String::new(), engines(args, &names, &workspace)?, &workspace, &telemetry) };
+    let fleet = FleetLink::open(args.fleet, &workspace, Box::new(print::say))?;
+    let engines = engines(args, &names, &workspace, &fleet)?;
+    let plan = Plan { network, replica: fleet.replica(), ..plan(String::new(), engines, &workspace, &telemetry) };
     let mut printer = Printer::new(shown(args));
     let left = session::resume(&id, plan, &mut printer).and_then(Session::play);
     telemetry.finish();
+    fleet.finish();
     let left = left?;
     leave(&workspace, &left, printer)
 }
@@ -309,6 +318,7 @@ fn plan(objective: String, engines: EngineSet, workspace: &Workspace, telemetry:
         root: workspace.root().to_owned(),
         layout: workspace.layout().clone(),
         signing: workspace::signing(workspace),
+        replica: None,
         own_state: workspace::homes().own_state(),
         network: Reach::Off,
         begun: Box::new(move |session| told.follow_session(session, "tripwire")),
@@ -356,16 +366,24 @@ fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyE
     }
 }
 
-fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Result<EngineSet, Problem> {
+fn engines(
+    args: &AgentArgs,
+    names: &SavedEngines,
+    workspace: &Workspace,
+    fleet: &FleetLink,
+) -> Result<EngineSet, Problem> {
     let environment = |name: &str| std::env::var(name).ok();
     let sensitive = sensitive_paths(workspace.layout())?;
-    let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
+    let settings = worker_settings(args, workspace);
+    let team = Team { workspace: workspace.clone(), settings, replica: fleet.replica(), money: fleet.money() };
+    let (money, prices) = (fleet.money(), policy_file::load_for(workspace.layout())?.policy.price_list());
+    let paid = |engine| session::paid_from(money.clone(), &prices, engine);
     let open = |name: &str| {
         let opened = match worker::command(name) {
             Some((program, words)) => team.open(name, program, words).map_err(Unopened::from),
             None => open(name, &environment).map_err(Unopened::from),
         };
-        opened.map(|engine| sensitive.guard(engine))
+        opened.map(|engine| paid(sensitive.guard(engine)))
     };
     let chain = first_available(&names.engines, listed_by(args.engine.iter().chain(&args.fallback)), &open)?;
     let advisors = first_available(&names.advisors, listed_by(args.advisor.iter()), &open)?;
@@ -428,23 +446,6 @@ fn manifest(layout: &Layout) -> Result<Option<Manifest>, Problem> {
         return Ok(None);
     }
     Ok(Some(Manifest::load(&file).map_err(PolicyFileError::from)?))
-}
-
-/// A new cassette; one that is there is never written over.
-fn recorder(file: &Path, about: &str) -> Result<Recorder, Problem> {
-    Recorder::create(file, about, Binding::Loose).map_err(|error| {
-        if error.kind() == ErrorKind::AlreadyExists {
-            Problem::Exists { file: file.to_owned() }
-        } else {
-            Problem::open(file, error)
-        }
-    })
-}
-
-/// `run.jsonl` and `advisor` give `run.advisor.jsonl`.
-fn beside(file: &Path, part: &str) -> PathBuf {
-    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or("jsonl");
-    file.with_extension(format!("{part}.{extension}"))
 }
 
 fn shown(args: &AgentArgs) -> Shown {

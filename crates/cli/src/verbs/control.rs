@@ -6,6 +6,7 @@ use crate::limits;
 use crate::notify;
 use crate::person::{self, Reason};
 use crate::print::{Form, Out};
+use crate::verbs::fleet::{OrderScope, WideOrder, order_everywhere};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -14,6 +15,7 @@ use tripwire_console::resume::{self, ResumeOrder, ResumeReport, SessionActs};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::{HumanAct, Report, What};
 use tripwire_core::units::MicroUsd;
+use tripwire_fleet::order::FleetAct;
 use tripwire_fs::file::Removed;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::account;
@@ -26,7 +28,7 @@ use tripwire_workspace::geometry::reports::Report as File;
 ///
 /// Writes `.geometry/STOP` and journals the act in the newest session. A client under `tripwire run` is ended at once, with
 /// its receipt: how many processes ended, and that none survived. Other sessions stop at their next step. `tripwire
-/// resume` takes it back.
+/// resume` takes it back. `--all` means every workspace of this machine, or every machine of its fleet, each with its receipt.
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
@@ -47,6 +49,8 @@ struct OrderArgs {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
+    scope: OrderScope,
+    #[command(flatten)]
     reason: Reason,
     /// Write JSON.
     #[arg(long)]
@@ -61,11 +65,13 @@ struct OrderArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    scope: OrderScope,
     /// Start again a session that ended by itself.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "whom")]
     restart: bool,
     /// Raise the money budget by so much, such as `5usd`.
-    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget, conflicts_with = "whom")]
     raise_budget: Option<u64>,
     #[command(flatten)]
     reason: Reason,
@@ -130,6 +136,14 @@ pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
 }
 
 fn order(args: &OrderArgs, order: Order) -> Result<Exit, Problem> {
+    if args.scope.is_wide() {
+        let act = match order {
+            Order::Stop => FleetAct::Stop,
+            Order::Pause => FleetAct::Pause,
+        };
+        let form = Form { json: args.json };
+        return order_everywhere(&WideOrder { act, scope: &args.scope, reason: &args.reason.reason, form });
+    }
     let workspace = args.which.place.open()?;
     let report = control::give(&workspace, args.which.named(), order, actor(&workspace, &args.reason))?;
     let mut out = Out::lock();
@@ -148,6 +162,10 @@ fn order(args: &OrderArgs, order: Order) -> Result<Exit, Problem> {
 /// Runs `tripwire resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     person::only("resume", &args.which.place)?;
+    if args.scope.is_wide() {
+        let (act, reason) = (FleetAct::Resume, args.reason.reason.as_str());
+        return order_everywhere(&WideOrder { act, scope: &args.scope, reason, form: args.form });
+    }
     let workspace = args.which.place.open()?;
     let order =
         ResumeOrder { session: args.which.named(), restart: args.restart, raise: args.raise_budget.map(MicroUsd::new) };

@@ -1,10 +1,15 @@
 //! `tripwire fleet`: many machines with one stop and one record.
 
+mod adopt;
 mod args;
+mod everywhere;
+mod link;
 mod membership;
+mod money;
 mod order;
 mod serve;
 mod status;
+mod this_machine;
 #[cfg(feature = "fleet")]
 mod up;
 
@@ -12,12 +17,13 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::person;
 use crate::workspace::Where;
-pub(crate) use args::FleetArgs;
 use args::FleetVerb;
+pub(crate) use args::{FleetArgs, OrderScope, WideOrder};
+pub(crate) use everywhere::order_everywhere;
+pub(crate) use link::{FleetChoice, FleetLink};
 
 /// Runs the verb.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
-    use tripwire_fleet::order::FleetAct;
     let here = Where::of(None);
     match &args.act {
         FleetVerb::Up(_)
@@ -25,10 +31,10 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         | FleetVerb::Invite(_)
         | FleetVerb::Revoke(_)
         | FleetVerb::Join(_)
-        | FleetVerb::Leave(_)
-        | FleetVerb::Resume(_) => person::only("fleet", &here)?,
-        FleetVerb::Serve(_) | FleetVerb::Status(_) | FleetVerb::Audit(_) | FleetVerb::Stop(_) | FleetVerb::Pause(_) => {
-        }
+        | FleetVerb::Adopt(_)
+        | FleetVerb::Leave(_) => person::only("fleet", &here)?,
+        FleetVerb::Budget(args) if args.limit.is_some() => person::only("fleet", &here)?,
+        FleetVerb::Serve(_) | FleetVerb::Status(_) | FleetVerb::Audit(_) | FleetVerb::Budget(_) => {}
     }
     match &args.act {
         FleetVerb::Up(args) => up::up(args),
@@ -40,9 +46,8 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         FleetVerb::Serve(args) => serve::run(args),
         FleetVerb::Status(args) => status::status(args.form),
         FleetVerb::Audit(args) => status::audit(args.form),
-        FleetVerb::Stop(flags) => order::give(FleetAct::Stop, flags),
-        FleetVerb::Pause(flags) => order::give(FleetAct::Pause, flags),
-        FleetVerb::Resume(flags) => order::give(FleetAct::Resume, flags),
+        FleetVerb::Adopt(args) => adopt::run(args),
+        FleetVerb::Budget(args) => money::budget(args),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::print::table::{Column, Table};
 use crate::print::{self, Form, Out, money};
 use crate::telemetry::Telemetry;
+use crate::verbs::fleet::{FleetChoice, FleetLink};
 use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -45,6 +46,8 @@ struct ServeArgs {
     /// Where to listen; an address that others reach demands keys.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4780")]
     listen: SocketAddr,
+    #[command(flatten)]
+    fleet: FleetChoice,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -141,7 +144,9 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<Exit, Problem> {
 fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let policy = policy_file::load_for(workspace.layout())?.policy;
-    let (sessions, asked) = CallerSessions::listen(workspace.root().to_owned()).map_err(NoThreadError)?;
+    let fleet = FleetLink::open(args.fleet, &workspace, Box::new(print::say))?;
+    let listening = CallerSessions::listen(workspace.root().to_owned(), fleet.replica());
+    let (sessions, asked) = listening.map_err(NoThreadError)?;
     let options = ServeOptions {
         listen: args.listen,
         config: args.config.clone(),
@@ -151,6 +156,7 @@ fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
         prices: policy.price_list(),
         talk: Box::new(print::say),
         asked: Some(asked),
+        money: fleet.money(),
     };
     let telemetry = Telemetry::begin(&workspace, Box::new(print::say));
     telemetry.follow_calls();
@@ -158,6 +164,7 @@ fn listen(args: &ServeArgs) -> Result<Exit, Problem> {
     let served = serve(options, |address| told = ready(address, args.form));
     sessions.finish();
     telemetry.finish();
+    fleet.finish();
     served?;
     told?;
     Ok(Exit::Done)

@@ -11,6 +11,7 @@ use crate::limits::{self, TimeOfDay};
 use crate::print;
 use crate::print::terminal;
 use crate::telemetry::{Telemetry, TelemetryNotifier};
+use crate::verbs::fleet::{FleetChoice, FleetLink};
 use crate::workspace::{self, Where};
 use clap::Args;
 use notes::KeptNotes;
@@ -72,6 +73,8 @@ pub(crate) struct RunArgs {
     gateway: GatewayChoice,
     #[command(flatten)]
     sandbox: SandboxChoice,
+    #[command(flatten)]
+    fleet: FleetChoice,
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
@@ -119,7 +122,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let notes = Arc::new(KeptNotes::default());
     let notifier: Arc<dyn Notifier> =
         if args.json { Arc::<KeptNotes>::clone(&notes) } else { Arc::new(TerminalNotifier) };
-    let report = supervise(&options, notifier)?;
+    let talk = Arc::clone(&notifier);
+    let fleet = FleetLink::open(args.fleet, &options.workspace, Box::new(move |line| talk.say(line)))?;
+    (options.replica, options.money) = (fleet.replica(), fleet.money());
+    let report = supervise(&options, notifier);
+    fleet.finish();
+    let report = report?;
     // The report is read on the person's own screen, each line from the left edge.
     if report::ended_by_guard(&report.ending) {
         terminal.restore();
@@ -157,7 +165,8 @@ fn supervise(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRep
 }
 
 /// Options of ours that no client has: behind the client's name they would bind nobody.
-const OWN_OPTIONS: [&str; 9] = [
+const OWN_OPTIONS: [&str; 10] = [
+    "--fleet",
     "--budget",
     "--max-runtime",
     "--until",
@@ -222,6 +231,8 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         presence: if person { Presence::Terminal } else { Presence::Headless },
         reporting: Reporting::Own,
         signing: workspace::signing(&workspace),
+        replica: None,
+        money: None,
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         gateway: args.gateway.switch(),
         sandbox: None,

@@ -1,5 +1,8 @@
 //! `tripwire fleet` through the binary: two homes of one machine in a fleet, and, in a build that speaks to servers, a real cluster.
 
+mod linked;
+mod wide_orders;
+
 use crate::session::fixture::{Place, calls};
 use serde_json::Value;
 use std::fs;
@@ -76,21 +79,21 @@ fn fleet_1_and_fleet_4_one_record_of_two_machines_and_one_stop_with_receipts() {
         (Some(true), 2),
         "{audited}"
     );
-    a.run(&["fleet", "stop", "--dry-run"]).ended(0).says("  b");
+    a.run(&["stop", "--all", "--dry-run"]).ended(0).says("  b");
     assert!(!a.geometry("STOP").exists());
-    let said = a.run(&["fleet", "stop", "--label", "team=search", "--reason", "enough", "--json"]).ended(0).json();
+    let said = a.run(&["stop", "--label", "team=search", "--reason", "enough", "--json"]).ended(0).json();
     assert_eq!(receipt(&said, "a")["outcome"], "obeyed", "{said}");
     assert!(a.geometry("STOP").exists() && !b.geometry("STOP").exists());
     // The other machine does not know this person yet.
-    let said = a.run(&["fleet", "pause", "--json"]).ended(9).json();
+    let said = a.run(&["pause", "--all", "--json"]).ended(9).json();
     assert_eq!(receipt(&said, "b")["outcome"], "refused", "{said}");
     assert!(!b.geometry("PAUSE").exists());
     let key = a.run(&["identity", "show", "--json"]).ended(0).json()["key"].as_str().unwrap().to_owned();
     b.run(&["identity", "trust", &key]).ended(0);
-    let said = a.run(&["fleet", "pause", "--json"]).ended(0).json();
+    let said = a.run(&["pause", "--all", "--json"]).ended(0).json();
     assert_eq!(receipt(&said, "b")["outcome"], "obeyed", "{said}");
     assert!(b.geometry("PAUSE").exists());
-    a.run(&["fleet", "resume"]).ended(0).says("b: obeyed");
+    a.run(&["resume", "--all"]).ended(0).says("b: obeyed");
     assert!(!b.geometry("PAUSE").exists() && !a.geometry("STOP").exists());
     // Somebody changes the record.
     let records = shared.path().join("subjects");
@@ -129,7 +132,10 @@ fn a_machine_belongs_to_one_fleet_and_bad_words_are_named() {
         (vec!["fleet", "join", "file:f", "--label", "team"], "is not a label"),
         (vec!["fleet", "join", "file:f", "--dead-man", "1"], "dead-man switch"),
         (vec!["fleet", "leave"], "belongs to no fleet"),
-        (vec!["fleet", "stop"], "belongs to no fleet"),
+        (vec!["stop", "--label", "team=search"], "belongs to no fleet"),
+        (vec!["agent", "--fleet", "--objective", "x"], "belongs to no fleet"),
+        (vec!["run", "--fleet", "--client", "claude", "true"], "belongs to no fleet"),
+        (vec!["gateway", "--fleet", "--listen", "127.0.0.1:0"], "belongs to no fleet"),
         (vec!["fleet", "serve"], "belongs to no fleet"),
         (vec!["fleet", "audit"], "belongs to no fleet"),
     ] {
@@ -182,7 +188,7 @@ mod servers {
         place.step(&calls(3)).ended(0);
         let serving = Serving::start(&place);
         until(&place, |status| machine(status, "m").is_some_and(|m| m["sessions"][0]["records"].as_u64() > Some(3)));
-        let said = place.run(&["fleet", "stop", "--reason", "enough", "--json"]).ended(0).json();
+        let said = place.run(&["stop", "--all", "--reason", "enough", "--json"]).ended(0).json();
         assert_eq!(receipt(&said, "m")["outcome"], "obeyed", "{said}");
         drop(serving);
         place.run(&["fleet", "audit"]).ended(0).says("equal to the journal here");

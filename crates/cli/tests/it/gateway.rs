@@ -3,6 +3,7 @@
 mod control;
 mod conversations;
 mod fallback;
+mod fleet_money;
 mod hook_silent;
 mod hostile;
 mod money;

@@ -39,8 +39,8 @@ const LOOKS: &[&str] = &[
     "-V",
 ];
 
-/// The parts of `tripwire fleet` that only look, or only hold: everything else is for people.
-const FLEET_LOOKS: &[&str] = &["status", "audit", "stop", "pause", "--help", "-h"];
+/// The parts of `tripwire fleet` that only look: everything else is for people.
+const FLEET_LOOKS: &[&str] = &["status", "audit", "--help", "-h"];
 
 /// Whether a command takes folders away.
 pub(super) fn moves(program: &str) -> bool {

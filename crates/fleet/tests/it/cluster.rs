@@ -9,7 +9,8 @@ use crate::conformance;
 use crate::journals::name;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tripwire_fleet::log::{Append, Log as _, LogError, Sequence};
 use tripwire_fleet::nats::cluster::{Cluster, ClusterError, find_server};
 use tripwire_fleet::nats::{Credentials, NatsError, NatsLog};
@@ -43,7 +44,7 @@ impl TestCluster {
     fn kill(&self, node: &str) -> usize {
         let number: usize = node.rsplit('-').next().unwrap().parse().unwrap();
         let pid = self.cluster.look().unwrap().pids[number - 1];
-        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+        signal(pid, "-KILL");
         number - 1
     }
 }
@@ -63,20 +64,58 @@ fn fleet_1_a_cluster_meets_every_demand_and_loses_nothing_when_its_leader_is_kil
     machines(&cluster);
     let each = appends() / WRITERS;
     let start = Instant::now();
-    std::thread::scope(|scope| {
-        let nemesis = scope.spawn(|| {
-            let led = NatsLog::open(&cluster.credentials).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            let leader = led.leader().unwrap().unwrap();
-            let number = cluster.kill(&leader);
-            std::thread::sleep(std::time::Duration::from_secs(2));
-            cluster.cluster.start_node(number).unwrap();
-        });
-        conformance::many_writers(&log, "k", WRITERS, each);
-        nemesis.join().unwrap();
+    let is_over = AtomicBool::new(false);
+    let (longest, faults) = std::thread::scope(|scope| {
+        let nemesis = scope.spawn(|| nemesis(&cluster, &is_over));
+        let longest = conformance::many_writers(&log, "k", WRITERS, each);
+        is_over.store(true, Ordering::Relaxed);
+        (longest, nemesis.join().unwrap())
     });
     let took = start.elapsed();
-    eprintln!("{} appends by {WRITERS} writers with one leader killed: {took:?}", each * WRITERS);
+    eprintln!("{} appends by {WRITERS} writers in {took:?}, longest stall {longest:?}; {faults}", each * WRITERS);
+}
+
+/// What is done to the servers while others write. The short run kills the leader once; the long one goes on until the writers are
+/// done: the leader killed, a server that stands still for longer than an election takes, all servers killed at once.
+fn nemesis(cluster: &TestCluster, is_over: &AtomicBool) -> String {
+    let led = NatsLog::open(&cluster.credentials).unwrap();
+    let (mut killed, mut stood_still, mut all_killed) = (0, 0, 0);
+    std::thread::sleep(Duration::from_millis(500));
+    loop {
+        match (killed + stood_still + all_killed) % 3 {
+            0 => {
+                let leader = led.leader().ok().flatten().unwrap_or_else(|| "node-1".to_owned());
+                let number = cluster.kill(&leader);
+                std::thread::sleep(Duration::from_secs(2));
+                cluster.cluster.start_node(number).unwrap();
+                killed += 1;
+            }
+            1 => {
+                let pid = cluster.cluster.look().unwrap().pids[0];
+                signal(pid, "-STOP");
+                std::thread::sleep(Duration::from_secs(8));
+                signal(pid, "-CONT");
+                stood_still += 1;
+            }
+            _ => {
+                let pids = cluster.cluster.look().unwrap().pids;
+                pids.iter().for_each(|pid| signal(*pid, "-KILL"));
+                std::thread::sleep(Duration::from_secs(1));
+                (0..pids.len()).for_each(|number| cluster.cluster.start_node(number).unwrap());
+                all_killed += 1;
+            }
+        }
+        for _ in 0..50 {
+            if is_over.load(Ordering::Relaxed) || appends() <= SHORT_APPENDS {
+                return format!("{killed} leaders killed, {stood_still} stood still, {all_killed} times all killed");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn signal(pid: u32, kind: &str) {
+    assert!(Command::new("kill").args([kind, &pid.to_string()]).status().unwrap().success());
 }
 
 /// FLEET-5: each weaker thing by its own words.
@@ -107,7 +146,7 @@ fn machines(cluster: &TestCluster) {
     assert!(matches!(cluster.cluster.invite(&own), Err(ClusterError::Machine { .. })));
     let credentials = Credentials::read(&file, &[]).unwrap();
     let log = (0..50).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
         NatsLog::open(&credentials).ok()
     });
     let log = log.expect("the servers take a new machine without a restart");
@@ -119,7 +158,7 @@ fn machines(cluster: &TestCluster) {
     }
     cluster.cluster.revoke(&own).unwrap();
     let cut = (0..50).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
         NatsLog::open(&credentials).is_err()
     });
     assert!(cut, "a revoked machine is not let in");
@@ -139,7 +178,7 @@ fn fleet_5_a_server_that_does_not_sync_or_has_foreign_streams_is_refused() {
     std::fs::write(&conf, lazy).unwrap();
     let mut child = Command::new(server).arg("-c").arg(&conf).stderr(std::process::Stdio::null()).spawn().unwrap();
     let answer = (0..50).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         match NatsLog::open(&cluster.credentials) {
             Err(NatsError::Weak(error)) => Some(error.to_string()),
             Err(NatsError::Connect { .. } | NatsError::Log(LogError::Unreachable(_))) => None,
@@ -152,10 +191,11 @@ fn fleet_5_a_server_that_does_not_sync_or_has_foreign_streams_is_refused() {
     assert!(answer.as_ref().is_some_and(|words| words.contains("syncs its disk only every 120 s")), "{answer:?}");
 }
 
-/// 2,000 in the long run, fewer in the short one.
+/// How many the writers make together; `just test-fleet` asks for more.
 fn appends() -> usize {
     let set = std::env::var("TRIPWIRE_FLEET_APPENDS").ok().and_then(|text| text.parse().ok());
-    set.unwrap_or(2_000)
+    set.unwrap_or(SHORT_APPENDS)
 }
 
+const SHORT_APPENDS: usize = 2_000;
 const WRITERS: usize = 16;

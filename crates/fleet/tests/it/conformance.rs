@@ -3,8 +3,9 @@
 
 use crate::journals::{TestJournal, name};
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_fleet::approval::{self, Answer, Decided, Verdict};
@@ -13,7 +14,7 @@ use tripwire_fleet::bucket::{self, Draw, Drawn, RateLimits};
 use tripwire_fleet::budget::{self, Holder, Reservation};
 use tripwire_fleet::fence::Takeover;
 use tripwire_fleet::log::{Append, Log, LogError, Sequence};
-use tripwire_fleet::machine::{self, Beat, Liveness, MachineState};
+use tripwire_fleet::machine::{self, Beat, Liveness, MachineState, Part};
 use tripwire_fleet::order::{self, FleetAct, FleetOrder, FleetReceipt, Outcome, SeenOrders, Target};
 use tripwire_fleet::record::{self, RecordError, Recorder, Replication};
 use tripwire_fleet::settle::{self, Settled};
@@ -150,6 +151,8 @@ fn takeover(log: &dyn Log, old: &Name, new: &Name) {
     assert_eq!(record::read_whole(log, &subject).unwrap().lines, lines[..4]);
     let again = record::adopt(log, &subject, &decided, &name("w3")).unwrap_err();
     assert!(matches!(again, RecordError::Fenced { .. }), "it is taken over once");
+    let repeated = record::adopt(log, &subject, &decided, &name("w2")).unwrap();
+    assert_eq!(repeated.lines, lines[..4], "an attempt that broke off may be repeated");
     let continued = Subject::record(new, &name("w2"), journal.paths.session());
     let mut successor = Recorder::open(log, continued.clone()).unwrap();
     assert_eq!(successor.records(), 4);
@@ -249,12 +252,24 @@ fn heartbeat(log: &dyn Log, own: &Name) {
         sessions: Vec::new(),
         problems: Vec::new(),
         life: life.to_owned(),
+        part: Part::Service,
+        left_ms: None,
     };
     let Beat::Heard(at) = machine::beat(log, &state("one", 100), Sequence(0)).unwrap() else { panic!() };
     assert_eq!(machine::beat(log, &state("two", 110), Sequence(0)).unwrap(), Beat::Rival);
     let Beat::Again(found) = machine::beat(log, &state("two", 200), Sequence(0)).unwrap() else { panic!() };
     assert_eq!(found, at);
     assert!(matches!(machine::beat(log, &state("two", 200), found).unwrap(), Beat::Heard(_)));
+    let last = log.last(&Subject::machine(own)).unwrap().unwrap().sequence;
+    let standby = MachineState { part: Part::Standby, ..state("three", 300) };
+    let Beat::Heard(at) = machine::beat(log, &standby, last).unwrap() else { panic!() };
+    let other = MachineState { part: Part::Standby, ..state("four", 301) };
+    assert_eq!(machine::beat(log, &other, Sequence(0)).unwrap(), Beat::Rival, "one stands in");
+    assert_eq!(machine::beat(log, &state("five", 302), Sequence(0)).unwrap(), Beat::Again(at), "a service takes over");
+    let gone = MachineState { left_ms: Some(303), ..state("three", 303) };
+    let Beat::Heard(at) = machine::beat(log, &gone, at).unwrap() else { panic!() };
+    assert_eq!(machine::beat(log, &other, Sequence(0)).unwrap(), Beat::Again(at), "who left is not waited for");
+    assert!(matches!(machine::beat(log, &state("two", 200), at).unwrap(), Beat::Heard(_)));
     let told = machine::all(log).unwrap().into_iter().find(|machine| machine.machine == *own).unwrap();
     assert_eq!((told.liveness(230), told.liveness(231)), (Liveness::Alive, Liveness::Silent));
 }
@@ -325,19 +340,27 @@ fn approvals(log: &dyn Log, own: &Name) {
     assert_eq!(approval::decided(log, &proposal, &[stranger.verifier()]).unwrap(), None);
 }
 
-/// Sixteen writers of one subject each, and what stands in the log is what each of them wrote, in order.
-pub(crate) fn many_writers(log: &dyn Log, family: &str, writers: usize, each: usize) {
+/// Sixteen writers of one subject each, and what stands in the log is what each of them wrote, in order. Says the longest time that
+/// an append took.
+pub(crate) fn many_writers(log: &dyn Log, family: &str, writers: usize, each: usize) -> Duration {
+    let longest = Mutex::new(Duration::ZERO);
     std::thread::scope(|scope| {
         for writer in 0..writers {
             let subject = Subject::receipts(&name(&format!("{family}-{writer}")));
+            let longest = &longest;
             scope.spawn(move || {
                 let mut after = Sequence(0);
+                let mut longest_here = Duration::ZERO;
                 for number in 0..each {
+                    let begun = Instant::now();
                     match settle::append(log, &subject, after, &format!("{writer} {number}"), PATIENCE).unwrap() {
                         Settled::Written(sequence) => after = sequence,
                         Settled::Fenced(entry) => panic!("nobody else writes here: {entry:?}"),
                     }
+                    longest_here = longest_here.max(begun.elapsed());
                 }
+                let mut longest = longest.lock().unwrap();
+                *longest = longest_here.max(*longest);
             });
         }
     });
@@ -348,6 +371,7 @@ pub(crate) fn many_writers(log: &dyn Log, family: &str, writers: usize, each: us
         let wanted: Vec<String> = (0..each).map(|number| format!("{writer} {number}")).collect();
         assert_eq!(found, wanted);
     }
+    longest.into_inner().unwrap()
 }
 
 const LEASE: Duration = Duration::from_secs(30);

@@ -6,3 +6,4 @@ mod cluster;
 mod conformance;
 mod folder;
 mod journals;
+mod model;

@@ -87,6 +87,7 @@ fn gateway(dir: &TestDir, provider: SocketAddr) -> SocketAddr {
         prices: PriceList::default(),
         talk: Box::new(|_| ()),
         asked: None,
+        money: None,
     };
     let (ready, address) = channel();
     // It serves until the test's process ends.

@@ -4,6 +4,7 @@ use super::state::StateError;
 use crate::body::SessionBodyError;
 use crate::execution::ExecutionError;
 use crate::redaction::RedactionError;
+use crate::replica::ReplicaError;
 use std::borrow::Cow;
 use tripwire_authority::AuthorityError;
 use tripwire_authority::identity::ConfigurationError;
@@ -74,6 +75,9 @@ pub enum DriverError {
     /// Secrets cannot be kept out of the record.
     #[error(transparent)]
     Redaction(#[from] RedactionError),
+    /// The record is on this disk, and not for certain where it must be as well.
+    #[error("the record is not in the fleet: {0}")]
+    NotReplicated(#[from] ReplicaError),
 }
 
 impl Explain for DriverError {
@@ -93,6 +97,9 @@ impl Explain for DriverError {
             Self::Log(error) => error.hint(),
             Self::File(error) => error.hint(),
             Self::Redaction(error) => error.hint(),
+            Self::NotReplicated(_) => {
+                "look at `tripwire fleet status`; `fleet.durability: async` in the manifest goes on without it".into()
+            }
         }
     }
 
@@ -113,6 +120,7 @@ impl Explain for DriverError {
             | Self::Record { .. }
             | Self::Log(_)
             | Self::File(_)
+            | Self::NotReplicated(_)
             | Self::Redaction(_) => ExitClass::DoesNotHold,
         }
     }

@@ -122,6 +122,7 @@ fn of_error(error: &EngineError) -> Option<CassetteFailure> {
         | EngineError::CassetteEnded { .. }
         | EngineError::NotStarted { .. }
         | EngineError::TooSensitive { .. }
+        | EngineError::NoMoney { .. }
         | EngineError::Deadline { .. }
         | EngineError::Cut { .. } => return None,
     };

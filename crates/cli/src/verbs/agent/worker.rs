@@ -20,6 +20,8 @@ use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_session::driver::{Driver, Reporting, StepOutcome};
+use tripwire_session::replica::Replica;
+use tripwire_session::shared_money::SharedMoney;
 use tripwire_supervisor::{
     self as supervisor, Ending, GatewaySwitch, Notifier, Output, Presence, RunError, RunOptions, RunReport, StderrUse,
     WatchLimits,
@@ -111,6 +113,10 @@ pub(crate) struct Team {
     pub(crate) workspace: Workspace,
     /// What the command line sets in the policy of a worker's session.
     pub(crate) settings: Vec<(String, String)>,
+    /// Who must have a worker's records as well as the loop's.
+    pub(crate) replica: Option<Arc<dyn Replica>>,
+    /// Budgets that other machines spend too.
+    pub(crate) money: Option<Arc<dyn SharedMoney>>,
 }
 
 impl Team {
@@ -188,6 +194,8 @@ impl Supervised {
             reporting: Reporting::ByTheLoop,
             stderr: StderrUse::Shared,
             signing: workspace::signing(&workspace),
+            replica: self.team.replica.clone(),
+            money: self.team.money.clone(),
             limits: WatchLimits::default(),
             gateway: GatewaySwitch::On,
             sandbox: None,

@@ -2,16 +2,18 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::person;
+use crate::limits;
 use crate::print::{Form, Out};
+use crate::workspace::Where;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use tripwire_fleet::order::FleetAct;
 
 /// Join machines to a fleet: one stop for all of them, one record of all sessions.
 ///
 /// A fleet is a NATS JetStream cluster, or a folder that several homes of one machine share. Each machine runs `tripwire fleet
 /// serve`, which copies the journals of its sessions, obeys the fleet's orders, and pauses the machine's agents when nobody
-/// hears it any more.
+/// hears it any more; `run`, `agent` and `gateway` with `--fleet` do the same while they run. `tripwire stop --all` stops all machines.
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
@@ -36,14 +38,12 @@ pub(super) enum FleetVerb {
     Serve(FleetServeArgs),
     /// Show machines, sessions and budgets of the fleet.
     Status(FormArgs),
+    /// Show a budget over all machines, or set its limit.
+    Budget(BudgetArgs),
+    /// Go on here with a session of a machine that is gone: from now on that machine can append nothing to it.
+    Adopt(AdoptArgs),
     /// Compare the fleet's record with the journals and checkpoints of this machine.
     Audit(FormArgs),
-    /// Stop every agent of every machine, or of those with a label.
-    Stop(OrderFlags),
-    /// Hold every agent of every machine, or of those with a label.
-    Pause(OrderFlags),
-    /// Take a stop or a pause back.
-    Resume(OrderFlags),
 }
 
 #[derive(Debug, Args)]
@@ -105,27 +105,84 @@ pub(super) struct JoinArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct BudgetArgs {
+    /// The budget's name: any that a manifest's `fleet.budget` names, or `org-NAME`, `team-NAME`, `key-NAME` for accounts of gateways.
+    pub(super) name: String,
+    /// The most that may ever be spent of it, such as `100usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    pub(super) limit: Option<u64>,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AdoptArgs {
+    /// The session.
+    pub(super) session: String,
+    /// The machine that had it, where several have one of that name.
+    #[arg(long, value_name = "NAME")]
+    pub(super) from: Option<String>,
+    /// Take it although that machine is alive.
+    #[arg(long)]
+    pub(super) even_if_alive: bool,
+    #[command(flatten)]
+    pub(super) place: Where,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct FleetServeArgs {
     /// Leave after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(super) timeout: Option<u64>,
 }
 
+/// Flags of an order for more than one workspace.
 #[derive(Debug, Args)]
-pub(super) struct OrderFlags {
-    /// Only machines with this label.
+pub(crate) struct OrderScope {
+    #[command(flatten)]
+    pub(super) whom: Whom,
+    #[command(flatten)]
+    pub(super) way: OrderWay,
+}
+
+/// Whom such an order is for.
+#[derive(Debug, Args)]
+#[group(id = "whom", multiple = true, conflicts_with_all = ["session", "workspace"])]
+pub(super) struct Whom {
+    /// Every workspace of this machine; in a fleet those of all its machines.
+    #[arg(long)]
+    pub(super) all: bool,
+    /// The machines of the fleet that have this label.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) label: Option<String>,
-    /// Say which machines would be told, and tell none.
-    #[arg(long)]
+}
+
+/// How such an order is given.
+#[derive(Debug, Args)]
+pub(super) struct OrderWay {
+    /// Say who would get the order, and give none.
+    #[arg(long, requires = "whom")]
     pub(super) dry_run: bool,
-    /// How many seconds to wait for the receipts.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    /// How many seconds to wait for the receipts of machines.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "whom")]
     pub(super) wait: u64,
-    #[command(flatten)]
-    pub(super) reason: person::Reason,
-    #[command(flatten)]
-    pub(super) form: Form,
+}
+
+/// What is ordered, and how it is told.
+pub(crate) struct WideOrder<'a> {
+    pub(crate) act: FleetAct,
+    pub(crate) scope: &'a OrderScope,
+    pub(crate) reason: &'a str,
+    pub(crate) form: Form,
+}
+
+impl OrderScope {
+    /// Whether the order is for more than one workspace.
+    pub(crate) const fn is_wide(&self) -> bool {
+        self.whom.all || self.whom.label.is_some()
+    }
 }
 
 /// Answers with one text.

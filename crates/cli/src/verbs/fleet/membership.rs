@@ -10,10 +10,13 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fleet::file_log::FileLog;
+use tripwire_fleet::host::Membership as Who;
 use tripwire_fleet::log::Log;
-use tripwire_fleet::order::Label;
+use tripwire_fleet::machine::Part;
+use tripwire_fleet::order::{FleetAct, Label};
 use tripwire_fleet::subject::Name;
 use tripwire_fs::file::{self, FileMode};
 use tripwire_workspace::clock;
@@ -28,7 +31,7 @@ pub(super) struct Membership {
     credentials: Option<PathBuf>,
     pub(super) machine: Name,
     pub(super) labels: BTreeMap<Name, Name>,
-    pub(super) dead_man_s: u64,
+    dead_man_s: u64,
     /// Sessions that were over before are not copied.
     pub(super) joined_ms: u64,
 }
@@ -52,6 +55,22 @@ pub(super) enum FleetError {
     NoCredentials,
     #[error("a dead-man switch needs between 3 and 86400 seconds, not {seconds}")]
     DeadMan { seconds: u64 },
+    #[error("the fleet has the order `{}` by {who}: {reason}", act.name())]
+    Held { act: FleetAct, who: String, reason: String },
+    #[error("the fleet has no budget `{name}`")]
+    NoBudget { name: Name },
+    #[error("too many processes of this machine spend at the same time")]
+    NoSlot,
+    #[error("the fleet has no record of the session `{session}` that this machine could take over")]
+    NoRecord { session: String },
+    #[error("several machines have a session `{session}`: {machines}")]
+    SeveralRecords { session: String, machines: String },
+    #[error("`{machine}` is alive and may be working on it")]
+    Alive { machine: Name },
+    #[error("the session `{session}` is in this workspace already")]
+    AlreadyHere { session: String },
+    #[error("the system gives no thread: {0}")]
+    Thread(std::io::Error),
     #[error("{0}")]
     Random(String),
 }
@@ -70,20 +89,33 @@ impl Explain for FleetError {
                 "name the file that `tripwire fleet up` or `invite` wrote with `--creds FILE`".into()
             }
             Self::DeadMan { .. } => "say `--dead-man 30`".into(),
+            Self::Held { .. } => "take it back with `tripwire resume --all`".into(),
+            Self::NoBudget { name } => format!("make it with `tripwire fleet budget {name} --limit 100usd`").into(),
+            Self::NoSlot => "end some of them, then try again".into(),
+            Self::NoRecord { .. } => "see what is there with `tripwire fleet audit`".into(),
+            Self::SeveralRecords { .. } => "say which one with `--from NAME`".into(),
+            Self::Alive { .. } => "stop it first with `tripwire stop --all`, or say `--even-if-alive`".into(),
+            Self::AlreadyHere { session } => format!("go on with `tripwire agent --resume {session}`").into(),
+            Self::Thread(_) => "look at the limits of processes and memory: `ulimit -a`".into(),
             Self::Random(_) => "check /dev/urandom".into(),
         }
     }
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::Joined { .. } => ExitClass::Refused,
+            Self::Alive { .. } | Self::AlreadyHere { .. } | Self::Joined { .. } | Self::Held { .. } | Self::NoSlot => {
+                ExitClass::Refused
+            }
             Self::NotBuiltIn
             | Self::NotJoined
             | Self::Address { .. }
             | Self::Damaged { .. }
             | Self::NoCredentials
+            | Self::NoRecord { .. }
+            | Self::SeveralRecords { .. }
+            | Self::NoBudget { .. }
             | Self::DeadMan { .. } => ExitClass::BadInput,
-            Self::Random(_) => ExitClass::Internal,
+            Self::Thread(_) | Self::Random(_) => ExitClass::Internal,
         }
     }
 }
@@ -105,7 +137,8 @@ impl Membership {
         Self::find()?.ok_or_else(|| FleetError::NotJoined.into())
     }
 
-    fn find() -> Result<Option<Self>, Problem> {
+    /// The fleet of this machine, if it belongs to one.
+    pub(super) fn find() -> Result<Option<Self>, Problem> {
         let path = Self::path()?;
         if path.symlink_metadata().is_err() {
             return Ok(None);
@@ -117,6 +150,24 @@ impl Membership {
             return Err(damaged(format!("it is of version {}", found.version)).into());
         }
         Ok(Some(found))
+    }
+
+    /// Without a heartbeat for so long this machine's agents are paused.
+    pub(super) const fn dead_man(&self) -> Duration {
+        Duration::from_secs(self.dead_man_s)
+    }
+
+    /// This process as a member of the fleet.
+    pub(super) fn as_member(&self, part: Part, dead_man: Duration) -> Result<Who, Problem> {
+        Ok(Who {
+            machine: self.machine.clone(),
+            labels: self.labels.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            dead_man,
+            memory: folder()?.join("memory.json"),
+            life: tripwire_fleet::nonce().map_err(FleetError::Random)?,
+            part,
+        })
     }
 
     /// Opens the fleet's log; a cluster is checked on the way.

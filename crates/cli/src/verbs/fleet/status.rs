@@ -1,7 +1,7 @@
 //! `tripwire fleet status` and `audit`.
 
 use super::membership::Membership;
-use super::serve::{place_of, sessions, workspaces};
+use super::this_machine::{place_of, sessions, workspaces};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{Form, Out, money};

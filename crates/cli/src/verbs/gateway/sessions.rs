@@ -17,6 +17,7 @@ use tripwire_embed::{
 };
 use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, is_by_place};
 use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
+use tripwire_session::replica::Replica;
 
 /// Threads that answer: a question takes as long as one synced append.
 const THREADS: usize = 4;
@@ -57,15 +58,19 @@ pub(super) struct CallerSessions {
 
 struct SharedSessions {
     workspace: PathBuf,
+    replica: Option<Arc<dyn Replica>>,
     conversations: Mutex<OpenConversations>,
 }
 
 impl CallerSessions {
     /// Begins to answer, and gives the way to ask; it ends when nobody can ask any more.
-    pub(super) fn listen(workspace: PathBuf) -> io::Result<(Self, Sender<AskedDoor>)> {
+    pub(super) fn listen(
+        workspace: PathBuf,
+        replica: Option<Arc<dyn Replica>>,
+    ) -> io::Result<(Self, Sender<AskedDoor>)> {
         let (asked, received) = mpsc::channel();
         let received = Arc::new(Mutex::new(received));
-        let shared = Arc::new(SharedSessions { workspace, conversations: Mutex::default() });
+        let shared = Arc::new(SharedSessions { workspace, replica, conversations: Mutex::default() });
         let mut threads = Vec::new();
         for _ in 0..THREADS {
             let (shared, received) = (Arc::clone(&shared), Arc::clone(&received));
@@ -158,7 +163,7 @@ impl SharedSessions {
             print::say(&format!("note: {note}"));
         }
         print::say(&format!("{caller}: session {} for the conversation {}", session.id(), request.conversation));
-        let session = session.telling(Box::new(crate::notify::notify));
+        let session = session.telling(Box::new(crate::notify::notify)).replicated_by(self.replica.clone());
         let conversation = Arc::new(Mutex::new(Conversation { session, calls: BTreeMap::new(), ids: VecDeque::new() }));
         let key = own_key(caller, request);
         let mut all = self.lock();

@@ -77,6 +77,12 @@ const VERBS: &[Verb] = &[
         (&["stop", "--session", "x"], &[2, 9]),
     ),
     Verb(
+        "stop",
+        (&["stop", "--all"], &[0]),
+        (&["stop", "--label", "team=search"], &[2]),
+        (&["stop", "--all", "--session", "x"], &[2]),
+    ),
+    Verb(
         "pause",
         (&["pause"], &[0]),
         (&["pause", "--session", "auto-2020-01-01-000000"], &[2, 9]),

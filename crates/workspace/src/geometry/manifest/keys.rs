@@ -80,7 +80,7 @@ pub(crate) const SEED_KEYS: &[Key] = &[
 ];
 
 /// Sections that other parts of the system own; what may be inside is known to them.
-const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify"];
+const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify", "fleet"];
 
 /// The section of tools, which holds limits of single ones beside its settings.
 pub(super) const TOOLS: &str = "tools";
