@@ -119,6 +119,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let notes = Arc::new(KeptNotes::default());
     let notifier: Arc<dyn Notifier> =
         if args.json { Arc::<KeptNotes>::clone(&notes) } else { Arc::new(TerminalNotifier) };
+    if let Some(why) = args.sandbox.reason_for_none(&options) {
+        notifier.say(&why);
+    }
     let report = supervise(&options, notifier)?;
     // The report is read on the person's own screen, each line from the left edge.
     if report::ended_by_guard(&report.ending) {
