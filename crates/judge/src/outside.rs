@@ -57,7 +57,7 @@ const TRACKER_WORDS: [&str; 9] = ["issue", "pr", "mr", "api", "gist", "discussio
 /// Where a text came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Origin {
+pub enum TextOrigin {
     /// A page or a search of the web.
     Web,
     /// The answer of a tool server.
@@ -66,7 +66,7 @@ pub enum Origin {
     Tracker,
 }
 
-impl Origin {
+impl TextOrigin {
     const fn words(self) -> &'static str {
         match self {
             Self::Web => "the web",
@@ -79,7 +79,7 @@ impl Origin {
 /// One text from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideText {
-    origin: Origin,
+    origin: TextOrigin,
     /// The call that brought it, for people.
     shown: String,
     lines: Vec<Fingerprint>,
@@ -185,13 +185,13 @@ fn hosts(commands: &[CommandReading]) -> impl Iterator<Item = &str> {
     commands.iter().flat_map(|command| command.hosts.iter().map(String::as_str)).filter(move |host| !own(host))
 }
 
-fn origin(facts: &Facts, tool: &str, args: &str) -> Option<Origin> {
+fn origin(facts: &Facts, tool: &str, args: &str) -> Option<TextOrigin> {
     if tool.starts_with("mcp__") {
-        return Some(Origin::ToolServer);
+        return Some(TextOrigin::ToolServer);
     }
     let plain: String = tool.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
     if WEB_TOOLS.contains(&plain.to_ascii_lowercase().as_str()) {
-        return Some(Origin::Web);
+        return Some(TextOrigin::Web);
     }
     let lines = shell_calls(tool, args);
     let named = |names: &[&str]| names.iter().any(|name| lines.iter().any(|line| line.command.contains(name)));
@@ -208,9 +208,9 @@ fn origin(facts: &Facts, tool: &str, args: &str) -> Option<Origin> {
         TRACKERS.contains(&program.as_str()) && TRACKER_WORDS.contains(&word.as_str())
     };
     if commands.iter().any(|command| fetches(&command)) {
-        Some(Origin::Web)
+        Some(TextOrigin::Web)
     } else {
-        commands.iter().any(|command| tracks(&command)).then_some(Origin::Tracker)
+        commands.iter().any(|command| tracks(&command)).then_some(TextOrigin::Tracker)
     }
 }
 

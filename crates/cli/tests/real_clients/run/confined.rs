@@ -43,7 +43,7 @@ const ATTEMPTS: [(&str, &str); 24] = [
     ("mount", "mount -t tmpfs x /mnt"),
     ("trace-others", r#"python3 -c "import ctypes,sys; sys.exit(0 if ctypes.CDLL(None).ptrace(16,1,0,0)==0 else 1)""#),
     ("set-id", "cp /bin/sh ./sh-copy && chmod u+s ./sh-copy && test -u ./sh-copy"),
-    ("guards-state", r#"find "$HOME/.local/state/tripwire" -name "*.key" | grep ."#),
+    ("guards-state", r#"find "$HOME/.local/state/tripwire" -path "*/confined" -prune -o -type f -print | grep ."#),
     ("credential-fields", CHANGE_CREDENTIAL),
 ];
 
