@@ -31,6 +31,34 @@ pub struct Adapter {
     pub door: Door,
     /// Its own files, of which a confined run has a private copy; none where it keeps none that we know.
     pub private: Option<&'static PrivateFiles>,
+    /// How it takes to the sandbox around its whole tree.
+    pub sandbox: SandboxUse,
+}
+
+/// How a client takes to the sandbox around its whole tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxUse {
+    /// The version whose work and whose attempts to get out were tried in it, as root and as an ordinary user; none where they
+    /// were not.
+    pub measured: Option<&'static str>,
+    /// Why `tripwire run` does not confine it unless it is told to.
+    pub not_by_default: &'static str,
+}
+
+impl SandboxUse {
+    /// A client that works in the sandbox. It stays a person's choice, because of what was seen to end there.
+    #[must_use]
+    pub const fn measured(version: &'static str) -> Self {
+        let not_by_default =
+            "its tools would reach no host but those of `--allow-host`, and no session begun outside could be resumed";
+        Self { measured: Some(version), not_by_default }
+    }
+
+    /// A client whose own files are not known, so that it would begin without its settings.
+    pub const WITHOUT_OWN_FILES: Self = Self {
+        measured: None,
+        not_by_default: "it would begin without its own settings, and it was not measured there",
+    };
 }
 
 /// Where a client is guarded.

@@ -11,6 +11,7 @@ use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::{AgentStart, FloorFact, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
+use tripwire_judge::outside::OutsideTexts;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{CleanCall, RawCall, observe};
 use tripwire_secrets::{Redactor, all_placeholders};
@@ -33,6 +34,8 @@ pub struct AskedCall<'a> {
     pub agent: Option<&'a str>,
     /// What the door itself asks a person about, if it does.
     pub asks: Option<&'a PersonAsk>,
+    /// What the session has read from outside, where the door knows.
+    pub outside: Option<&'a OutsideTexts>,
 }
 
 impl<'a> AskedCall<'a> {
@@ -60,6 +63,9 @@ impl<'a> AskedCall<'a> {
         if let Some(PersonAsk { rule, reason }) = self.asks {
             let fact = Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, reason);
             reading.ask(FloorFact { rule: Label::cut(rule), ..fact });
+        }
+        if let Some(fact) = self.outside.and_then(|texts| texts.fact_of(self.facts, &self.raw(tool), &reading)) {
+            reading.ask(fact);
         }
         // Only a person may want the placeholder itself in a file or a command.
         if let Some(placeholder) = all_placeholders(&tool.input).next() {

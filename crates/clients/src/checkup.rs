@@ -1,11 +1,12 @@
 //! The checks of the clients on this machine: is the client there, do its hooks call this
 //! very program at every event, does anything switch them off, does the client trust them. Nothing is changed.
 
+use crate::adapter::SandboxUse;
 use crate::check_result::CheckResult;
 use crate::client::Client;
 use crate::homes::Homes;
 use crate::install::called::{called, is_same};
-use crate::install::{Found, Scope, SettingsFile, TrustCheck, TrustPlace, settings};
+use crate::install::{self, Found, Scope, SettingsFile, TrustCheck, TrustPlace, settings};
 use crate::search_path;
 use crate::temp_folder::TempFolder;
 use std::ffi::OsStr;
@@ -61,7 +62,20 @@ impl ClientCheck<'_> {
             let why = "no hooks are installed; sessions outside of `tripwire run` are not guarded";
             checks.push(CheckResult::off(&format!("{name}.hooks"), why, format!("tripwire init --client {name}")));
         }
+        if found.is_some() {
+            checks.push(sandbox(client));
+        }
         checks
+    }
+
+    /// The clients on the search path that are guarded at the gateway alone.
+    #[must_use]
+    pub fn at_gateway(&self) -> Vec<CheckResult> {
+        let is_there = |client: &Client| {
+            let mut names = client.adapter().launch.known_by.programs.iter();
+            names.any(|name| install::program(self.search, name).is_some())
+        };
+        Client::AT_GATEWAY.into_iter().filter(is_there).map(sandbox).collect()
     }
 
     /// The hooks in one file; nothing is said about a file without them.
@@ -129,6 +143,16 @@ struct HookFile<'a> {
     scope: Scope,
     id: String,
     again: String,
+}
+
+/// Whether `tripwire run` confines the client, and why not unless it is told to.
+fn sandbox(client: Client) -> CheckResult {
+    let (name, SandboxUse { measured, not_by_default }) = (client.name(), client.adapter().sandbox);
+    let measured = measured.map_or_else(String::new, |version| {
+        format!("it was seen to work there as root and as an ordinary user, with {version}; ")
+    });
+    let proof = format!("`tripwire run` does not confine it unless told to; {measured}by default {not_by_default}");
+    CheckResult::off(&format!("{name}.sandbox"), proof, format!("tripwire run --sandbox -- {name}"))
 }
 
 fn unreadable(id: &str, file: &Path, why: &str) -> CheckResult {

@@ -11,7 +11,7 @@ mod settings;
 pub mod statusline;
 mod transcript;
 
-use crate::adapter::{Adapter, Door};
+use crate::adapter::{Adapter, Door, SandboxUse};
 
 /// Claude Code.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -24,4 +24,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     servers: Some(&servers::SERVERS),
     door: Door::Hooks,
     private: Some(&private::PRIVATE),
+    sandbox: SandboxUse::measured("2.1.325"),
 };

@@ -13,7 +13,7 @@ mod transcript;
 mod trust;
 mod trusted_config;
 
-use crate::adapter::{Adapter, Door};
+use crate::adapter::{Adapter, Door, SandboxUse};
 
 /// Codex CLI.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -26,4 +26,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     servers: Some(&servers::SERVERS),
     door: Door::Hooks,
     private: Some(&private::PRIVATE),
+    sandbox: SandboxUse::measured("0.166.0"),
 };

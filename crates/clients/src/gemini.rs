@@ -12,7 +12,7 @@ mod transcript;
 
 pub(crate) use route::VARIABLES;
 
-use crate::adapter::{Adapter, Door};
+use crate::adapter::{Adapter, Door, SandboxUse};
 
 /// Gemini CLI.
 pub(crate) static ADAPTER: Adapter = Adapter {
@@ -25,4 +25,5 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     servers: Some(&servers::SERVERS),
     door: Door::Hooks,
     private: Some(&private::PRIVATE),
+    sandbox: SandboxUse::measured("0.61.0"),
 };

@@ -1,6 +1,6 @@
 //! Clients without hooks of ours, which are guarded at the gateway of a supervised run: what they have in common.
 
-use crate::adapter::{Adapter, Door};
+use crate::adapter::{Adapter, Door, SandboxUse};
 use crate::homes::{ClientHome, ProtectedPart, VariableNames};
 use crate::hooks::answer::Turn;
 use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, Shortening, StepSource, TurnEnd};
@@ -55,6 +55,7 @@ pub(crate) const fn adapter(
         servers: None,
         door: Door::Gateway,
         private: None,
+        sandbox: SandboxUse::WITHOUT_OWN_FILES,
     }
 }
 

@@ -20,7 +20,7 @@ pub use settings::SettingsError;
 pub use trust::{HookTrust, TrustCheck, TrustPlace, TrustPlan};
 
 use crate::client::Client;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// A client that is on this machine.
@@ -35,12 +35,14 @@ pub struct Found {
 /// The clients that a search path leads to.
 #[must_use]
 pub fn detect(search_path: Option<OsString>) -> Vec<Found> {
-    let folders: Vec<PathBuf> = search_path.map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    let find = |client: Client| {
-        let program = folders.iter().map(|folder| folder.join(client.name())).find(|file| file::is_program(file))?;
-        Some(Found { client, program })
-    };
+    let find = |client: Client| Some(Found { client, program: program(search_path.as_deref(), client.name())? });
     Client::ALL.into_iter().filter_map(find).collect()
+}
+
+/// The first program of a name on a search path.
+pub(crate) fn program(search_path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
+    let mut files = std::env::split_paths(search_path?).map(|folder| folder.join(name));
+    files.find(|file| file::is_program(file))
 }
 
 /// Whether a text of settings calls our hooks at all.

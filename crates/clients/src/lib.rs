@@ -39,7 +39,7 @@ pub mod transcript;
 pub mod transcript_files;
 pub mod usage;
 
-pub use adapter::{Adapter, Door};
+pub use adapter::{Adapter, Door, SandboxUse};
 pub use check_result::{CheckResult, CheckState};
 pub use client::Client;
 pub use homes::{ClientHome, Homes, ProtectedPart, VariableNames};

@@ -3,7 +3,7 @@
 //! It is no client. Its questions have the form of a hook's, so that the session's own process and the supervisor of a run
 //! answer them in the same way.
 
-use crate::adapter::{Adapter, Door};
+use crate::adapter::{Adapter, Door, SandboxUse};
 use crate::homes::ClientHome;
 use crate::hookless;
 use crate::hooks::dialect::{ContextEvents, HookDialect};
@@ -34,6 +34,7 @@ pub(crate) static ADAPTER: Adapter = Adapter {
     servers: None,
     door: Door::OwnGuard,
     private: None,
+    sandbox: SandboxUse::WITHOUT_OWN_FILES,
 };
 
 static SETTINGS: HookSettings = hookless::settings("mcp", &HOME);

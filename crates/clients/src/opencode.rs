@@ -6,7 +6,7 @@ mod route;
 mod run_servers;
 mod servers;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, SandboxUse};
 use crate::homes::ClientHome;
 use crate::hookless;
 use crate::install::form::HookSettings;
@@ -17,6 +17,7 @@ use crate::launch::dialect::LaunchDialect;
 pub(crate) static ADAPTER: Adapter = Adapter {
     servers: Some(&servers::SERVERS),
     private: Some(&private::PRIVATE),
+    sandbox: SandboxUse::measured("1.18.33"),
     ..hookless::adapter(config::TITLE, &SETTINGS, &LAUNCH)
 };
 

@@ -5,8 +5,8 @@
 pub struct PrivateFiles {
     /// The folders, each named by a variable.
     pub roots: &'static [PrivateRoot],
-    /// The file whose known fields come back.
-    pub credential: CredentialFile,
+    /// The file whose known fields come back; none where a confined run gets no login.
+    pub credential: Option<CredentialFile>,
 }
 
 /// One folder of a client.

@@ -67,10 +67,11 @@ impl PrivateHome {
     }
 
     fn credential_of(&self, files: &'static PrivateFiles, homes: &Homes) -> io::Result<Option<CredentialCopy>> {
-        let at = files.roots.iter().position(|root| root.copied.contains(&files.credential.name));
+        let Some(credential) = &files.credential else { return Ok(None) };
+        let at = files.roots.iter().position(|root| root.copied.contains(&credential.name));
         let (Some(at), Some(root)) = (at, at.and_then(|at| files.roots.get(at))) else { return Ok(None) };
         let (Some(own), Some(folder)) = (own_folder(root, homes), self.folders.get(at)) else { return Ok(None) };
-        CredentialCopy::note(&files.credential, &own.join(files.credential.name), &folder.join(files.credential.name))
+        CredentialCopy::note(credential, &own.join(credential.name), &folder.join(credential.name))
     }
 
     /// The client.

@@ -1,6 +1,8 @@
 //! Qwen Code: it speaks OpenAI's API, as its environment says; a login asks a service of its own.
 
-use crate::adapter::Adapter;
+mod private;
+
+use crate::adapter::{Adapter, SandboxUse};
 use crate::homes::ClientHome;
 use crate::hookless;
 use crate::install::change::read_settings;
@@ -14,7 +16,11 @@ use crate::openai_api::VARIABLES;
 const TITLE: &str = "Qwen Code";
 
 /// Qwen Code.
-pub(crate) static ADAPTER: Adapter = hookless::adapter(TITLE, &SETTINGS, &LAUNCH);
+pub(crate) static ADAPTER: Adapter = Adapter {
+    private: Some(&private::PRIVATE),
+    sandbox: SandboxUse::measured("0.24.4"),
+    ..hookless::adapter(TITLE, &SETTINGS, &LAUNCH)
+};
 
 static SETTINGS: HookSettings = hookless::settings("qwen", &HOME);
 static HOME: ClientHome = hookless::home("QWEN_HOME", ".qwen");

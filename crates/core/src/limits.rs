@@ -35,7 +35,7 @@ pub const LOST_FILES_HELD: usize = 3;
 /// A wall clock that steps back by less than this is clamped; by more, the guard holds.
 pub const CLOCK_STEP_BACK_MS_MAX: u64 = 5_000;
 /// The version of the serialised state; another version is refused, never guessed at.
-pub const STATE_VERSION: u32 = 10;
+pub const STATE_VERSION: u32 = 11;
 /// The version of what the rules decide and say; a session carries the one it began under, so that a replay can tell newer rules
 /// from a changed record.
 pub const RULES_VERSION: u32 = 2;

@@ -21,7 +21,8 @@ pub use list::{List, NarrowList};
 pub use minute_bounds::MinuteBounds;
 pub use own_prices::OwnPrices;
 pub use setting::{
-    Choice, Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, SettingError, SettingRow, Switch, Text,
+    Choice, Limit, OnGuardFailure, OnOutbound, OnOutside, OnPublish, OnToolError, Profile, SettingError, SettingRow,
+    Switch, Text,
 };
 pub use settings::{
     Activity, Approvals, Context, DirtyBits, Gate, Health, Identity, JudgeSettings, Limits, Loops, Money, Notify,

@@ -97,6 +97,8 @@ pub enum Rule {
     Floor,
     /// The hold of commands that publish.
     Publish,
+    /// The hold of what text from outside asks for.
+    Outside,
     /// No secret in the record, no placeholder out of it.
     Secret,
     /// Permissions.
@@ -119,7 +121,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 54] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -164,6 +166,7 @@ impl Rule {
         Self::Reach,
         Self::Floor,
         Self::Publish,
+        Self::Outside,
         Self::Secret,
         Self::Permission,
         Self::Convergence,
@@ -223,6 +226,7 @@ impl Rule {
             Self::Reach => "CTRL-3",
             Self::Floor => "FLOOR-1",
             Self::Publish => "FLOOR-2",
+            Self::Outside => "FLOOR-3",
             Self::Secret => "SECRET-1",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",

@@ -24,6 +24,7 @@ use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_judge as judge;
+use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
 use tripwire_session::driver::{Driver, ManifestReach, StepOutcome, refusal_hint};
 use tripwire_session::replica::Replica;
@@ -53,6 +54,8 @@ pub struct GuardedSession {
     agents: BTreeMap<AgentId, Option<AgentId>>,
     usage: UsageSource,
     remarks: Vec<String>,
+    /// What the program's tools brought from outside.
+    outside: OutsideTexts,
     notes: Vec<String>,
     on_taken: Option<OnTaken>,
     closed: bool,
@@ -121,6 +124,7 @@ impl GuardedSession {
             agents: BTreeMap::new(),
             usage: UsageSource::Estimated,
             remarks: Vec::new(),
+            outside: OutsideTexts::default(),
             notes,
             on_taken: None,
             closed: false,
@@ -204,7 +208,11 @@ impl GuardedSession {
             exit_code: result.exit_code,
             duration_ms: took,
         };
+        let text = OutsideText::of(&self.facts, &RawCall { output: Some(&result.output), ..open.tool.raw() });
         let (answer, decisions) = self.take(What::Event(event), &Event::Done(open.tool, outcome))?;
+        if let (Some(text), Some(last)) = (text, decisions.last()) {
+            self.outside.add(text, last.i);
+        }
         self.open.remove(call);
         Ok(self.result_answer(answer, &decisions))
     }
@@ -350,6 +358,7 @@ impl GuardedSession {
             idle: &[],
             agent: agent.map(|agent| agent.0.as_str()),
             asks: None,
+            outside: Some(&self.outside),
         })
     }
 

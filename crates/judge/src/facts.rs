@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::SystemTime;
-use tripwire_core::policy::{OnPublish, Policy};
+use tripwire_core::policy::{OnOutside, OnPublish, Policy};
 use tripwire_shell::glob::Glob;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
@@ -28,6 +28,8 @@ pub struct Facts {
     pub publish: OnPublish,
     /// Patterns of the hosts to which publishing passes (`judge.publish_hosts`).
     pub publish_hosts: Vec<String>,
+    /// What the policy says about text from outside.
+    pub outside: OnOutside,
     /// When the session began: what was born later is the run's own.
     pub began: Option<SystemTime>,
 }
@@ -48,6 +50,7 @@ impl Facts {
             program: std::env::current_exe().ok(),
             publish: policy.judge.publish,
             publish_hosts: policy.judge.publish_hosts.iter().map(str::to_owned).collect(),
+            outside: policy.judge.outside,
             began: None,
         }
     }

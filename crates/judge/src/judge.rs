@@ -246,7 +246,7 @@ fn heavier(one: Option<FloorFact>, other: Option<FloorFact>) -> Option<FloorFact
     let rank = |fact: &FloorFact| match fact.weight {
         FloorWeight::Destroys => 4,
         FloorWeight::Publishes => 3,
-        FloorWeight::Asks => 2,
+        FloorWeight::Asks | FloorWeight::FromOutside(_) => 2,
         FloorWeight::Placeholder => 1,
         FloorWeight::Loses(_) => 0,
     };

@@ -38,6 +38,7 @@ mod judge;
 mod line;
 mod losses;
 mod names;
+pub mod outside;
 pub mod read_only;
 pub mod reading;
 mod repository;

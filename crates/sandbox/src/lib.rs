@@ -23,8 +23,8 @@ pub use outcome::{
     Receipt, Report,
 };
 pub use spec::{
-    Budgets, Bytes, CpuHold, HIDDEN_NAMES, MilliCores, PROTECTED_NAMES, Profile, Sandbox, StageDir, TreeSurroundings,
-    WorkspaceAccess,
+    Budgets, Bytes, CpuHold, HIDDEN_NAMES, MilliCores, PROTECTED_NAMES, Profile, Sandbox, StageDir, Terminals,
+    TreeSurroundings, WorkspaceAccess,
 };
 pub use stage::{Change, ChangeKind, ChangeSet, Recovered, Stage};
 

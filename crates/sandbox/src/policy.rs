@@ -17,7 +17,7 @@ use crate::names::{MadeUp, Names};
 use crate::outcome::Layer;
 use crate::plan::{Access, CommandPlan, Kind, RootStep, Rule, SandboxPlan, env_entry};
 use crate::runs::own_folder;
-use crate::spec::{CpuHold, Profile, Sandbox, TreeSurroundings, WorkspaceAccess};
+use crate::spec::{CpuHold, Profile, Sandbox, Terminals, WorkspaceAccess};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
@@ -106,7 +106,7 @@ pub(crate) fn prepare(
     let granted =
         folders.map(|path| Ok((path.clone(), Names::find(path, made_up)?))).collect::<Result<Vec<_>, LayerError>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
-    system(&mut plan, spec.tree.as_ref());
+    system(&mut plan, spec);
     let not_git_s: Vec<PathBuf> = names.missing.iter().map(|(name, _)| name).chain(ours).cloned().collect();
     plan.steps.extend(git_ignores::steps(&spec.workspace, &not_git_s));
     grants(spec, writes, &names, &mut plan);
@@ -200,7 +200,8 @@ fn command(spec: &Sandbox) -> CommandPlan {
 }
 
 /// The parts of the root that are the same for every run.
-fn system(plan: &mut SandboxPlan, tree: Option<&TreeSurroundings>) {
+fn system(plan: &mut SandboxPlan, spec: &Sandbox) {
+    let tree = spec.tree.as_ref();
     for name in SYSTEM {
         let path = PathBuf::from(name);
         let Ok(meta) = fs::symlink_metadata(&path) else {
@@ -216,8 +217,11 @@ fn system(plan: &mut SandboxPlan, tree: Option<&TreeSurroundings>) {
     }
     let (user, home) = tree.map_or((USER, Path::new(HOME)), |tree| (tree.user.as_str(), tree.home.as_path()));
     etc(plan, user, home);
+    if tree.is_some() || spec.terminals == Terminals::Own {
+        own_terminals(plan);
+    }
     if tree.is_some() {
-        terminals(plan);
+        persons_terminal(plan);
     }
     for name in DEVICES {
         if let Ok(source) = fs::canonicalize(name) {
@@ -237,11 +241,15 @@ fn system(plan: &mut SandboxPlan, tree: Option<&TreeSurroundings>) {
     }
 }
 
-/// The controlling terminal, if the tree has one, and terminals of its own.
-fn terminals(plan: &mut SandboxPlan) {
+/// Terminals of an instance of its own.
+fn own_terminals(plan: &mut SandboxPlan) {
     plan.steps.push(RootStep::Terminals { path: "/dev/pts".into() });
     plan.steps.push(RootStep::Symlink { path: "/dev/ptmx".into(), target: "pts/ptmx".into() });
     plan.rules.push(Rule { path: "/dev/pts".into(), access: Access::Terminal });
+}
+
+/// The controlling terminal, if the tree has one.
+fn persons_terminal(plan: &mut SandboxPlan) {
     if let Ok(source) = fs::canonicalize("/dev/tty") {
         plan.steps.push(RootStep::BindAs { source, path: "/dev/tty".into(), access: Access::Terminal });
         plan.rules.push(Rule { path: "/dev/tty".into(), access: Access::Terminal });
@@ -361,6 +369,7 @@ fn is_shown(spec: &Sandbox, path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
+    use crate::spec::TreeSurroundings;
 
     const COUNTED: Counting = Counting { memory: MemoryCount::Kernel, cpu: CpuHold::Free };
 

@@ -212,6 +212,16 @@ pub enum WorkspaceAccess {
     Write,
 }
 
+/// Whether a command can open pseudo-terminals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Terminals {
+    /// It cannot.
+    #[default]
+    None,
+    /// It can, in an instance of its own that nobody outside sees; the caller's terminal is not among them.
+    Own,
+}
+
 /// What a confined tree has around it beyond what a single command has; see [`Sandbox::for_tree`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreeSurroundings {
@@ -239,6 +249,8 @@ pub struct Sandbox {
     pub(crate) profile: Profile,
     pub(crate) stage: Option<PathBuf>,
     pub(crate) workspace_access: WorkspaceAccess,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
+    pub(crate) terminals: Terminals,
     pub(crate) bridge: Option<PathBuf>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
     pub(crate) tree: Option<TreeSurroundings>,
@@ -272,6 +284,7 @@ impl Sandbox {
             profile: Profile::Strict,
             stage: None,
             workspace_access: WorkspaceAccess::Write,
+            terminals: Terminals::None,
             bridge: None,
             tree: None,
             inner_exe: None,
@@ -362,6 +375,13 @@ impl Sandbox {
         let path = address.as_pathname().ok_or(SpecError::BridgeUnnamed)?;
         self.bridge = Some(path.to_path_buf());
         Ok(self)
+    }
+
+    /// Whether the command can open pseudo-terminals of its own; a whole tree can anyway.
+    #[must_use]
+    pub fn terminals(mut self, terminals: Terminals) -> Self {
+        self.terminals = terminals;
+        self
     }
 
     /// The layers are for a whole tree that lives long, has streams and an environment of its caller's, and may use unix

@@ -65,6 +65,7 @@ fn promises(args: &DoctorArgs) -> Result<Vec<CheckResult>, Problem> {
     for client in Client::ALL {
         promises.extend(client_check.client(client, found.iter().find(|found| found.client == client)));
     }
+    promises.extend(client_check.at_gateway());
     promises.extend(checks::promises(&workspace));
     promises.extend(checks::sandbox());
     promises.extend(tool_servers::checks(workspace.root()));

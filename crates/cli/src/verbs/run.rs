@@ -122,6 +122,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let notes = Arc::new(KeptNotes::default());
     let notifier: Arc<dyn Notifier> =
         if args.json { Arc::<KeptNotes>::clone(&notes) } else { Arc::new(TerminalNotifier) };
+    if let Some(why) = args.sandbox.reason_for_none(&options) {
+        notifier.say(&why);
+    }
     let talk = Arc::clone(&notifier);
     let fleet = FleetLink::open(args.fleet, &options.workspace, Box::new(move |line| talk.say(line)))?;
     (options.replica, options.money) = (fleet.replica(), fleet.money());

@@ -14,7 +14,7 @@ use tripwire_core::explain::{ExitClass, Explain};
 use clap::{Args, Subcommand};
 use tripwire_core::record::chain::Digest;
 use tripwire_sandbox::{
-    Budgets, Bytes, MilliCores, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
+    Budgets, Bytes, MilliCores, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, Terminals, WorkspaceAccess,
 };
 
 use tripwire_authority::{Need, Who, Writing};
@@ -88,7 +88,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Exit {
     };
     let stage = args.stage.then(|| stage_dir(&args.workspace));
     let spec = match specify(args, stage.as_deref()) {
-        Ok(spec) => spec.workspace_access(access),
+        Ok(spec) => spec.workspace_access(access).terminals(if args.pty { Terminals::Own } else { Terminals::None }),
         Err(error) => return report::not_asked_for(form, &error),
     };
     let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };

@@ -97,6 +97,16 @@ fn after_init_every_promise_about_clients_and_workspace_holds() {
         assert_eq!(check["status"], "ok", "{check}");
         assert!(check["summary"].as_str().unwrap().contains(words), "{check}");
     }
+    let confined = checks.iter().find(|check| check["id"] == "claude.sandbox").unwrap();
+    assert_eq!(
+        (&confined["status"], &confined["remediation"]),
+        (&json!("off"), &json!("tripwire run --sandbox -- claude"))
+    );
+    assert!(confined["summary"].as_str().unwrap().contains("`--allow-host`"), "{confined}");
+    write_program(&fixture.path("bin/aider"), "#!/bin/sh\n").unwrap();
+    let aider = fixture.check("aider.sandbox");
+    assert!(aider["summary"].as_str().unwrap().contains("not measured"), "{aider}");
+    assert_eq!(fixture.check("opencode.sandbox")["id"], Value::Null, "nothing is said of a client that is not there");
     let codex = checks.iter().find(|check| check["id"] == "codex").unwrap();
     assert_eq!(codex["status"], "off", "{codex}");
     let approvals = checks.iter().find(|check| check["id"] == "approvals").unwrap();

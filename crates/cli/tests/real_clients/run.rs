@@ -4,6 +4,7 @@ mod cases;
 mod claude;
 mod codex;
 mod confined;
+mod confined_work;
 mod fixture;
 mod gemini;
 mod servers;

@@ -61,7 +61,9 @@ fn hooks_that_call_this_program_hold() {
     machine.settings(&machine.installed("/opt/tripwire"));
     let found = machine.program("echo 2.1.0 of me");
     let checks = machine.checks(Some(&found));
-    assert_eq!(states(&checks), [("claude", CheckState::Kept), ("claude.hooks.user", CheckState::Kept)], "{checks:?}");
+    let kept =
+        [("claude", CheckState::Kept), ("claude.hooks.user", CheckState::Kept), ("claude.sandbox", CheckState::Off)];
+    assert_eq!(states(&checks), kept, "{checks:?}");
     assert!(checks[0].proof.starts_with("2.1.0 of me at `"), "{checks:?}");
 }
 
@@ -118,7 +120,8 @@ fn a_client_without_hooks_is_told_how_to_get_them_and_is_no_failure() {
     let machine = Machine::new();
     let found = machine.program("echo 1");
     let checks = machine.checks(Some(&found));
-    assert_eq!(states(&checks), [("claude", CheckState::Kept), ("claude.hooks", CheckState::Off)], "{checks:?}");
+    let off = [("claude", CheckState::Kept), ("claude.hooks", CheckState::Off), ("claude.sandbox", CheckState::Off)];
+    assert_eq!(states(&checks), off, "{checks:?}");
     assert!(checks[1].fix.contains("tripwire init"), "{checks:?}");
     assert_eq!(states(&machine.checks(None)), [("claude", CheckState::Off)]);
 }

@@ -26,7 +26,7 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
         ],
         kept: &["projects", "todos", "file-history"],
     }],
-    credential: CredentialFile {
+    credential: Some(CredentialFile {
         name: ".credentials.json",
         fields: &[
             &["claudeAiOauth", "accessToken"],
@@ -35,5 +35,5 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
             &["claudeAiOauth", "refreshTokenExpiresAt"],
         ],
         hosts: &["console.anthropic.com", "platform.claude.com"],
-    },
+    }),
 };

@@ -23,7 +23,7 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
         ],
         kept: &["sessions", "archived_sessions"],
     }],
-    credential: CredentialFile {
+    credential: Some(CredentialFile {
         name: "auth.json",
         fields: &[
             &["tokens", "id_token"],
@@ -32,5 +32,5 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
             &["last_refresh"],
         ],
         hosts: &["auth.openai.com"],
-    },
+    }),
 };

@@ -24,9 +24,9 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
         ],
         kept: &["tmp", "history"],
     }],
-    credential: CredentialFile {
+    credential: Some(CredentialFile {
         name: "oauth_creds.json",
         fields: &[&["access_token"], &["refresh_token"], &["id_token"], &["expiry_date"]],
         hosts: &["oauth2.googleapis.com"],
-    },
+    }),
 };

@@ -152,7 +152,7 @@ impl HookHandler<'_> {
         let known = self.known(call, driver)?;
         let context = known.context(call, self.workspace.root());
         let what = match &call.event {
-            Event::Asked(tool) => context.request(tool, driver),
+            Event::Asked(tool) => context.request(tool, driver, None),
             Event::ModelAsked { model } => inputs::model_request(model, driver.role(), None),
             Event::Prompt => What::IterationStarted,
             Event::SessionStarted(_)
@@ -216,7 +216,11 @@ impl HookHandler<'_> {
             return Ok(Answer::Pass);
         };
         let goes_on = before.iter().any(inputs::is_prompt);
-        taken.push(driver.take_all_now(before, last, self.clock)?);
+        let step = driver.take_all_now(before, last, self.clock)?;
+        if let Some(text) = context.outside_text() {
+            memory.outside.add(text, step.decision.i);
+        }
+        taken.push(step);
         if goes_on {
             driver.withdraw_blocker()?;
         }
@@ -310,7 +314,7 @@ impl HookHandler<'_> {
     ) -> Result<Option<What>, DriverError> {
         let call = context.call;
         Ok(match &call.event {
-            Event::Asked(tool) => Some(context.request(tool, driver)),
+            Event::Asked(tool) => Some(context.request(tool, driver, Some(&memory.outside))),
             Event::ModelAsked { model } => {
                 memory.model_requests = memory.model_requests.saturating_add(1);
                 Some(inputs::model_request(model, driver.role(), None))

@@ -15,6 +15,7 @@ use tripwire_core::input::{AgentStart, Authority, Claim, Compaction, Grant, Huma
 use tripwire_core::label::Label;
 use tripwire_core::units::{MicroUsd, RunMillis};
 use tripwire_judge as judge;
+use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::Driver;
@@ -39,9 +40,15 @@ pub(super) struct CallContext<'a> {
 
 impl CallContext<'_> {
     /// What an agent asks to do, with the facts about its authority.
-    pub(super) fn request(&self, tool: &ToolCall, driver: &Driver) -> What {
+    pub(super) fn request(&self, tool: &ToolCall, driver: &Driver, outside: Option<&OutsideTexts>) -> What {
         let starts = starts_agent(tool).then(|| AgentStart { parent: self.agent().map(Label::cut) });
-        self.asked(tool).request(tool, driver, starts)
+        AskedCall { outside, ..self.asked(tool) }.request(tool, driver, starts)
+    }
+
+    /// The text that a call brought, if it came from outside.
+    pub(super) fn outside_text(&self) -> Option<OutsideText> {
+        let Event::Done(tool, outcome) = &self.call.event else { return None };
+        OutsideText::of(self.facts, &RawCall { output: Some(&outcome.output), ..self.raw(tool) })
     }
 
     fn agent(&self) -> Option<&str> {
@@ -58,6 +65,7 @@ impl CallContext<'_> {
             idle: (self.call.client.adapter().hooks.idle_arguments)(&tool.name),
             agent: self.agent(),
             asks: self.call.asks.as_ref(),
+            outside: None,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::usage::SessionUsage;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
+use tripwire_judge::outside::OutsideTexts;
 
 /// Remarks that wait.
 const REMARKS_MAX: usize = 8;
@@ -49,6 +50,8 @@ pub(super) struct HookMemory {
     record: Record,
     /// Calls between their question and their result.
     pub(super) calls: CallLedger,
+    /// What the session has read from outside.
+    pub(super) outside: OutsideTexts,
 }
 
 /// Whether a client's record of its session could be read.
@@ -78,6 +81,7 @@ impl Default for HookMemory {
             late_answer: None,
             record: Record::Read,
             calls: CallLedger::default(),
+            outside: OutsideTexts::default(),
         }
     }
 }

@@ -39,9 +39,9 @@ pub(super) static PRIVATE: PrivateFiles = PrivateFiles {
             kept: &["storage", "project", "opencode.db", "opencode.db-shm", "opencode.db-wal"],
         },
     ],
-    credential: CredentialFile {
+    credential: Some(CredentialFile {
         name: "auth.json",
         fields: &[&["*", "access"], &["*", "refresh"], &["*", "expires"]],
         hosts: &["console.anthropic.com", "platform.claude.com", "auth.openai.com", "api.github.com", "github.com"],
-    },
+    }),
 };

@@ -8,6 +8,21 @@ use serde_json::{Value, json};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{self, Answer, Event, HookCall, Repeat, ShortResult, Source, Turn};
 
+/// The versions that the sandbox was measured with are those that `.ci/run` installs.
+#[test]
+fn box_5_clients_are_measured_in_the_sandbox_at_the_versions_of_the_checks() {
+    let script = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/run")).unwrap();
+    let clients = Client::ALL.into_iter().chain(Client::AT_GATEWAY);
+    let measured: Vec<(&str, &str)> =
+        clients.filter_map(|client| Some((client.name(), client.adapter().sandbox.measured?))).collect();
+    assert_eq!(measured.len(), 5, "{measured:?}");
+    for (name, version) in measured {
+        let starts = format!("\"{name} ");
+        let line = script.lines().find(|line| line.trim().starts_with(&starts)).unwrap_or_else(|| panic!("{name}"));
+        assert!(line.contains(&format!(" {version}\"")), "{name} {version}: {line}");
+    }
+}
+
 /// An event with the fields that the client sends with it.
 fn input(event: &str, more: &Value) -> Vec<u8> {
     let mut input = json!({"session_id": "s-1", "transcript_path": "/home/u/t.jsonl", "cwd": "/w", "hook_event_name": event,

@@ -3,7 +3,7 @@
 use crate::label::Label;
 use crate::record::chain::Digest;
 use crate::rules::Rule;
-use crate::units::Count;
+use crate::units::{Count, EventIndex};
 use serde::{Deserialize, Serialize};
 
 /// A command that would destroy what cannot be restored: found outside, held here (FLOOR-1).
@@ -36,6 +36,9 @@ pub enum FloorWeight {
     Publishes,
     /// A policy wants a person asked: held while decisions bind (PERM-1).
     Asks,
+    /// It runs what stands in text from outside, or sends a secret away after such text was read, at this event: held while
+    /// decisions bind (FLOOR-3).
+    FromOutside(EventIndex),
     /// It holds a placeholder instead of a secret: held while decisions bind (SECRET-1).
     Placeholder,
 }
@@ -53,6 +56,7 @@ impl FloorWeight {
         match self {
             Self::Destroys | Self::Loses(_) => Rule::Floor,
             Self::Publishes => Rule::Publish,
+            Self::FromOutside(_) => Rule::Outside,
             Self::Asks => Rule::Permission,
             Self::Placeholder => Rule::Secret,
         }

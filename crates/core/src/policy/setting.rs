@@ -266,6 +266,22 @@ impl Choice for OnPublish {
 }
 choice_setting!(OnPublish);
 
+/// What becomes of a command that stands in text from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnOutside {
+    /// It waits for a person.
+    #[default]
+    Hold,
+    /// It passes.
+    Allow,
+}
+
+impl Choice for OnOutside {
+    const EXPECTED: &'static str = "`hold` or `allow`";
+    const NAMES: &'static [(Self, &'static str)] = &[(Self::Hold, "hold"), (Self::Allow, "allow")];
+}
+choice_setting!(OnOutside);
+
 /// What becomes of a model request that carries one of the workspace's own secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnOutbound {

@@ -5,7 +5,8 @@ use super::by_profile::ByProfile;
 use super::list::{List, NarrowList};
 use super::own_prices::OwnPrices;
 use super::setting::{
-    Limit, OnGuardFailure, OnOutbound, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text,
+    Limit, OnGuardFailure, OnOutbound, OnOutside, OnPublish, OnToolError, Profile, Setting, SettingError, SettingRow,
+    Switch, Text,
 };
 use super::tool_limits::ToolLimits;
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
@@ -145,6 +146,8 @@ settings! {
         publish: OnPublish = OnPublish::Hold, "SPEC §12";
         /// Hosts to which publishing passes; `*` stands for any text.
         publish_hosts: List = List::new(""), "SPEC §12";
+        /// Whether commands that stand in text from outside wait for a person (`hold`) or pass (`allow`).
+        outside: OnOutside = OnOutside::Hold, "SPEC §14";
     }
     /// Secrets in the record.
     Secrets secrets {

@@ -6,6 +6,7 @@ use crate::verbs::sandbox::network::{self, Allowed, Network, NoNetwork};
 use clap::{Args, ValueEnum};
 use std::borrow::Cow;
 use std::sync::Arc;
+use tripwire_clients::launch::Program;
 use tripwire_core::explain::Explain;
 use tripwire_egress::{RequestRecord, Stage, Verdict};
 use tripwire_sandbox::{Budgets, Bytes, MilliCores, WorkspaceAccess};
@@ -69,6 +70,18 @@ impl SandboxChoice {
     /// Processor time, with and without the sandbox.
     pub(super) fn cpu(&self) -> Option<MilliCores> {
         self.cpu.map(MilliCores)
+    }
+
+    /// What a person is told whose run has no sandbox and who said nothing about one.
+    pub(super) fn reason_for_none(&self, options: &RunOptions) -> Option<String> {
+        if self.sandbox.is_some() || self.no_sandbox {
+            return None;
+        }
+        let client = options.client.or_else(|| Program::find(&options.command).map(|program| program.client))?;
+        let (name, why) = (client.name(), client.adapter().sandbox.not_by_default);
+        Some(format!(
+            "tripwire: {name} is not confined: {why}; `--sandbox` confines it, `--no-sandbox` leaves this line out"
+        ))
     }
 
     /// Puts the sandbox into the options of a run, if it is wanted; what is given back serves its network.

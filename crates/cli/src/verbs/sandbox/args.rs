@@ -20,6 +20,7 @@ const TIMEOUT_SECONDS: f64 = 120.0;
 const HERE: &str = ".";
 
 /// Options of `sandbox exec`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, PartialEq, Args)]
 pub(crate) struct ExecArgs {
     /// The folder that the command works in.
@@ -68,6 +69,9 @@ pub(crate) struct ExecArgs {
     /// Keep writes to the workspace aside until they are applied.
     #[arg(long)]
     pub(crate) stage: bool,
+    /// Let the command open pseudo-terminals of its own, for `script`, `expect` and the like.
+    #[arg(long)]
+    pub(crate) pty: bool,
     /// What a missing layer means.
     #[arg(long, value_enum, default_value_t = SandboxProfile::Strict)]
     pub(crate) profile: SandboxProfile,
@@ -119,6 +123,7 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<ExecArgs> {
         disk: given.disk,
         inodes: given.inodes,
         stage: given.stage.is_some(),
+        pty: given.pty.is_some(),
         profile: given.profile.unwrap_or(SandboxProfile::Strict),
         acting: Acting::default(),
         form: Form { json: given.json.is_some() },
@@ -143,6 +148,7 @@ struct Given {
     disk: Option<u64>,
     inodes: Option<u64>,
     stage: Option<()>,
+    pty: Option<()>,
     profile: Option<SandboxProfile>,
     json: Option<()>,
 }
@@ -165,6 +171,7 @@ impl Given {
             "--disk" => once(&mut self.disk, read(next, limits::size)?),
             "--inodes" => once(&mut self.inodes, value(next)?.to_str()?.parse().ok()?),
             "--stage" => once(&mut self.stage, ()),
+            "--pty" => once(&mut self.pty, ()),
             "--profile" => once(&mut self.profile, SandboxProfile::from_str(value(next)?.to_str()?, false).ok()?),
             "--json" => once(&mut self.json, ()),
             _ => None,
@@ -249,6 +256,7 @@ mod tests {
             "--inodes",
             "5",
             "--stage",
+            "--pty",
             "--profile",
             "compat",
             "--json",
@@ -282,6 +290,7 @@ mod tests {
             "--disk",
             "--inodes",
             "--stage",
+            "--pty",
             "--profile",
             "--role",
             "--json",

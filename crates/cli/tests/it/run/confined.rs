@@ -64,7 +64,7 @@ fn sandboxed(fixture: &RunFixture, flags: &[&str]) -> RunEnd {
 }
 
 #[test]
-fn box_1_twenty_ways_out_of_the_sandbox_around_a_client_lead_nowhere() {
+fn box_5_twenty_ways_out_of_the_sandbox_around_a_client_lead_nowhere() {
     let host = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = host.local_addr().unwrap().port();
     let outside = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ chmod +x nested/.git/hooks/pre-commit
 }
 
 #[test]
-fn box_1_honest_work_in_the_sandbox_around_a_client_is_not_kept_from_anything() {
+fn box_5_honest_work_in_the_sandbox_around_a_client_is_not_kept_from_anything() {
     let fixture = client(
         r#"
 git init -q . && git config user.email a@b && git config user.name a
@@ -152,11 +152,19 @@ test -n "$HOME" && echo x > "$HOME/scratch" && echo x > /tmp/scratch && echo hom
 }
 
 #[test]
-fn box_1_a_read_only_client_writes_nothing_and_a_limit_needs_the_sandbox() {
+fn box_5_a_read_only_client_writes_nothing_and_a_limit_needs_the_sandbox() {
     let fixture = client("touch evil 2>/dev/null; mkdir evil-folder 2>/dev/null");
     let mut command = fixture.command(&["--sandbox=read-only"]);
     super::fixture::finish(command.spawn().unwrap()).ended(0);
     assert!(!fixture.place().join("evil").exists() && !fixture.place().join("evil-folder").exists());
+    for (flags, told) in [(&[][..], true), (&["--no-sandbox"], false), (&["--sandbox=off"], false)] {
+        let notes = fixture.run(flags).report["notes"].to_string();
+        assert_eq!(
+            notes.contains("not confined") && notes.contains("`--sandbox` confines it"),
+            told,
+            "{flags:?}: {notes}"
+        );
+    }
     let refused = fixture.run(&["--memory", "1G"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("add `--sandbox`"), "{}", refused.stderr);

@@ -36,6 +36,23 @@ fn a_commit_a_make_and_a_compiler_work() {
 }
 
 #[test]
+fn box_3_terminals_of_its_own_are_there_where_they_were_asked_for_and_the_persons_never_is() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let script = "/usr/bin/python3 -c 'import os, pty; pty.spawn([\"sh\", \"-c\", \"test -t 0 && echo a terminal $(tty)\"])'; \
+                  ls /dev/pts /dev/tty 2>/dev/null | tr '\\n' ' '";
+    for who in everybody() {
+        let host = Host::new(who);
+        let (without, with) = (host.exec(script), host.exec_with(&["--pty"], script));
+        let said = |answer: &Value| answer["stdout"].as_str().unwrap_or_default().to_owned();
+        assert!(!said(&without).contains("a terminal"), "{who:?}: {without}");
+        assert!(said(&with).contains("a terminal /dev/pts/0"), "{who:?}: {with}");
+        assert!(!said(&with).contains("/dev/tty"), "{who:?}: {with}");
+    }
+}
+
+#[test]
 fn node_and_npm_run_tests() {
     if !has("node") || !has("npm") {
         return;

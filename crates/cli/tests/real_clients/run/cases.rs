@@ -3,6 +3,7 @@
 use crate::run::fixture::{RunEnd, RunFixture, finish, last_text, some_users, users};
 use crate::support::clients::Kind;
 use crate::support::model::{Model, Turn, Usage};
+use serde_json::json;
 use std::fs;
 use std::time::Duration;
 use tripwire_core::prices;
@@ -205,16 +206,29 @@ pub(crate) fn budget(kind: Kind) {
 }
 
 /// Sub-agents side by side, asked for in one answer: each call is booked once and exactly.
-pub(crate) fn sub_agents(kind: Kind, call: &dyn Fn(usize) -> Turn) {
+pub(crate) fn sub_agents(kind: Kind, flags: &[&str], call: &dyn Fn(usize) -> Turn) {
     for (client, user) in some_users(kind) {
         let usage = Usage { fresh: 1_234, read: 500, write: 0, output: 77 };
         let turns = vec![Turn::Many((0..5).map(call).collect())];
         let fixture = RunFixture::new(&client, user, Model::costing(turns, usage), &[]);
-        let ran = fixture.run(&["--budget", "200usd"]);
+        let ran = fixture.run(&[&["--budget", "200usd"], flags].concat());
         ran.ended(0);
         assert!(fixture.model.asked().len() >= 7, "{} requests: {}", fixture.model.asked().len(), ran.stderr);
         booked_as_charged(&fixture, &ran);
     }
+}
+
+/// Claude's call that starts a sub-agent.
+pub(crate) fn claudes_sub_agent(n: usize) -> Turn {
+    let input =
+        json!({"description": "look", "prompt": format!("Look at part {n}."), "subagent_type": "general-purpose"});
+    Turn::Call("Agent".to_owned(), input.to_string())
+}
+
+/// Gemini's.
+pub(crate) fn geminis_sub_agent(n: usize) -> Turn {
+    let input = json!({"agent_name": "codebase_investigator", "prompt": format!("Look at part {n}.")});
+    Turn::Call("invoke_agent".to_owned(), input.to_string())
 }
 
 /// What the run spent, which is what the model's own ledger says to the micro-dollar, and what `cost` shows.

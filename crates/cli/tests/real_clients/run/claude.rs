@@ -2,7 +2,6 @@
 
 use crate::run::cases;
 use crate::support::clients::Kind;
-use crate::support::model::Turn;
 
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
@@ -85,10 +84,7 @@ fn const_5_the_real_claude_runs_nothing_when_the_disk_is_full() {
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
 fn gate_8_the_real_claudes_sub_agents_are_booked_as_the_model_charges_them() {
-    cases::sub_agents(Kind::Claude, &|n| {
-        let input = serde_json::json!({"description": "look", "prompt": format!("Look at part {n}."), "subagent_type": "general-purpose"});
-        Turn::Call("Agent".to_owned(), input.to_string())
-    });
+    cases::sub_agents(Kind::Claude, &[], &cases::claudes_sub_agent);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A real client under the supervisor: started, perhaps disturbed, and read at its end.
 
-use crate::support::clients::{Client, Kind, Run, SOMEONE, User};
+use crate::support::clients::{Client, Kind, PROMPT, Run, SOMEONE, User};
 use crate::support::model::Model;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,21 @@ impl RunFixture {
         command
     }
 
+    /// Runs the client once more, with words that have it go on with its last session.
+    pub(crate) fn run_resumed(&self, flags: &[&str], words: &[&str]) -> RunEnd {
+        let mut command = self.run_command(flags);
+        let mut all: Vec<OsString> = command.get_args().map(OsStr::to_owned).collect();
+        // Before the prompt where that is a word of its own, and anywhere else where it stands behind a flag.
+        let prompt = all.iter().rposition(|word| word == PROMPT).expect("a prompt");
+        let at = if all.get(prompt.saturating_sub(1)).is_some_and(|word| word == "-p") { all.len() } else { prompt };
+        all.splice(at..at, words.iter().map(OsString::from));
+        let envs: Vec<_> =
+            command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+        command = self.verb(&[]);
+        command.args(all).envs(envs);
+        finish(command.spawn().expect("the supervisor starts"))
+    }
+
     /// A verb of ours, as the one who runs the client.
     pub(crate) fn verb(&self, words: &[&str]) -> Command {
         let mut command = Command::new(TRIPWIRE);
@@ -168,6 +184,22 @@ impl RunFixture {
         let mut files = BTreeMap::new();
         collect(self.place.path(), self.place.path(), &mut files);
         files
+    }
+
+    /// All that the journals of the workspace say.
+    pub(crate) fn journals(&self) -> String {
+        let mut found = String::new();
+        let mut folders = vec![self.place.path().join(".geometry/journal")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                } else if entry.path().extension().is_some_and(|ending| ending == "jsonl") {
+                    found.push_str(&fs::read_to_string(entry.path()).expect("records"));
+                }
+            }
+        }
+        found
     }
 
     /// A file of `.geometry/`; empty if it is not there.

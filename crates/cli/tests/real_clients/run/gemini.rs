@@ -2,7 +2,6 @@
 
 use crate::run::cases;
 use crate::support::clients::Kind;
-use crate::support::model::Turn;
 
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
@@ -85,10 +84,7 @@ fn const_5_the_real_gemini_runs_nothing_when_the_disk_is_full() {
 #[test]
 #[ignore = "needs the real clients: just test-clients"]
 fn gate_8_the_real_geminis_sub_agents_are_booked_as_the_model_charges_them() {
-    cases::sub_agents(Kind::Gemini, &|n| {
-        let input = serde_json::json!({"agent_name": "codebase_investigator", "prompt": format!("Look at part {n}.")});
-        Turn::Call("invoke_agent".to_owned(), input.to_string())
-    });
+    cases::sub_agents(Kind::Gemini, &[], &cases::geminis_sub_agent);
 }
 
 #[test]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The longest a client may take on a loaded machine.
 const TIME_MAX: Duration = Duration::from_secs(90);
+/// What every client is asked to do.
+pub(crate) const PROMPT: &str = "Do the task.";
 /// An ordinary user's number, which no account needs to have.
 pub(crate) const SOMEONE: u32 = 65_534;
 
@@ -218,7 +220,7 @@ fn claude(command: &mut Command, run: Run<'_>, home: &Path) {
     let file = home.join("hooks.json");
     fs::write(&file, settings.to_string()).expect("the settings");
     command
-        .args(["-p", "Do the task.", "--output-format", "stream-json", "--verbose"])
+        .args(["-p", PROMPT, "--output-format", "stream-json", "--verbose"])
         .args(["--permission-mode", "bypassPermissions", "--settings"])
         .arg(file)
         .envs([
@@ -234,7 +236,7 @@ fn claude(command: &mut Command, run: Run<'_>, home: &Path) {
 
 fn codex(command: &mut Command, run: Run<'_>, home: &Path) {
     let folder = home.join(".codex");
-    fs::create_dir(&folder).expect("a folder for the settings");
+    fs::create_dir_all(&folder).expect("a folder for the settings");
     let mut config = format!(
         "model = \"gpt-5-codex\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
          sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n\
@@ -266,12 +268,12 @@ fn codex(command: &mut Command, run: Run<'_>, home: &Path) {
         // The hooks are ours and the home is thrown away: nothing else could be trusted by this.
         command.arg("--dangerously-bypass-hook-trust");
     }
-    command.arg("Do the task.").env("CODEX_HOME", folder).env("SCRIPTED_KEY", "sk-made-up");
+    command.arg(PROMPT).env("CODEX_HOME", folder).env("SCRIPTED_KEY", "sk-made-up");
 }
 
 fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
     let folder = home.join(".gemini");
-    fs::create_dir(&folder).expect("a folder for the settings");
+    fs::create_dir_all(&folder).expect("a folder for the settings");
     let mut settings = json!({
         "hooksConfig": {"enabled": true}, "telemetry": {"enabled": false}, "privacy": {"usageStatisticsEnabled": false},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true},
@@ -296,16 +298,7 @@ fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
     }
     fs::write(folder.join("settings.json"), settings.to_string()).expect("the settings");
     command
-        .args([
-            "-p",
-            "Do the task.",
-            "-m",
-            "gemini-2.5-pro",
-            "--approval-mode",
-            "yolo",
-            "--output-format",
-            "stream-json",
-        ])
+        .args(["-p", PROMPT, "-m", "gemini-2.5-pro", "--approval-mode", "yolo", "--output-format", "stream-json"])
         .envs([
             ("GEMINI_API_KEY", "made-up"),
             ("GOOGLE_GEMINI_BASE_URL", run.model),
@@ -325,7 +318,7 @@ fn opencode(command: &mut Command, run: Run<'_>, home: &Path) {
     });
     let file = home.join("opencode.json");
     fs::write(&file, config.to_string()).expect("the settings");
-    command.args(["run", "--format", "json", "Do the task."]).env("OPENCODE_CONFIG", file).envs([
+    command.args(["run", "--format", "json", PROMPT]).env("OPENCODE_CONFIG", file).envs([
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
@@ -334,14 +327,14 @@ fn opencode(command: &mut Command, run: Run<'_>, home: &Path) {
 
 fn qwen(command: &mut Command, run: Run<'_>, home: &Path) {
     let folder = home.join(".qwen");
-    fs::create_dir(&folder).expect("a folder for the settings");
+    fs::create_dir_all(&folder).expect("a folder for the settings");
     let settings = json!({
         "telemetry": {"enabled": false}, "privacy": {"usageStatisticsEnabled": false},
         "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
         "model": {"skipLoopDetection": true}, "security": {"auth": {"selectedType": "openai"}},
     });
     fs::write(folder.join("settings.json"), settings.to_string()).expect("the settings");
-    command.args(["-p", "Do the task.", "--approval-mode", "yolo"]).envs([
+    command.args(["-p", PROMPT, "--approval-mode", "yolo"]).envs([
         ("OPENAI_BASE_URL", format!("{}/v1", run.model).as_str()),
         ("OPENAI_API_KEY", "sk-made-up"),
         ("OPENAI_MODEL", "gpt-5-codex"),
@@ -351,7 +344,7 @@ fn qwen(command: &mut Command, run: Run<'_>, home: &Path) {
 fn aider(command: &mut Command, run: Run<'_>) {
     command
         .args(["--yes-always", "--no-check-update", "--no-show-model-warnings", "--analytics-disable", "--no-git"])
-        .args(["--model", "openai/gpt-5-codex", "--message", "Do the task."])
+        .args(["--model", "openai/gpt-5-codex", "--message", PROMPT])
         .envs([("OPENAI_API_BASE", format!("{}/v1", run.model).as_str()), ("OPENAI_API_KEY", "sk-made-up")]);
 }
 

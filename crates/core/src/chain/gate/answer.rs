@@ -9,6 +9,7 @@ use crate::chain::turn::{Source, Turn};
 use crate::decision::{Evidence, Level, SafetyDecision, SafetyVeto};
 use crate::effect::{HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
+use crate::input::{FloorWeight, What};
 use crate::label::Label;
 use crate::policy::{OnGuardFailure, Policy, Profile};
 use crate::rules::Rule;
@@ -52,7 +53,8 @@ impl GateOutcome {
             // Whatever ended the session ended it while it bound: only a restart opens it again, in any mode.
             (Some(stopped(gate, turn, stop)), Binding::Always)
         } else if let Some((rule, error)) = &turn.refusal {
-            (Some(Refusal::error(*rule, error.clone(), turn)), binding_of_refusal(*rule))
+            let refusal = Refusal { evidence: evidence_of(*rule, turn), ..Refusal::error(*rule, error.clone(), turn) };
+            (Some(refusal), binding_of_refusal(*rule))
         } else if let Some(hold) = gate.standing.held().filter(|hold| binds(*hold, policy)) {
             (Some(held(gate, policy, turn, hold)), binding_of_hold(hold))
         } else if let Some((refusal, binding)) = gate.iterations.ended().and_then(|ended| over(policy, turn, ended)) {
@@ -124,6 +126,17 @@ impl Refusal {
             price: Price::default(),
             retry_after: None,
         }
+    }
+}
+
+/// What a refusal rests on: the request, and before it what it would obey.
+fn evidence_of(rule: Rule, turn: &Turn<'_>) -> Evidence {
+    let fact = if let What::Request(request) = turn.what { request.floor.as_ref() } else { None };
+    match fact.map(|fact| fact.weight) {
+        Some(FloorWeight::FromOutside(source)) if rule == Rule::Outside => {
+            Evidence::new(alloc::vec![source, turn.place.index])
+        }
+        Some(_) | None => Evidence::one(turn.place.index),
     }
 }
 
@@ -312,6 +325,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::ContextTiers
         | Rule::ContextSpiral
         | Rule::Publish
+        | Rule::Outside
         | Rule::Secret
         | Rule::EngineFallback
         | Rule::ToolPin

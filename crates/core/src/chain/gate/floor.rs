@@ -109,7 +109,11 @@ impl Floor {
     /// Whether a fact is one to hold: a few files that git does not know are not, until the session has lost too many.
     pub(crate) fn weighs(&self, fact: &FloorFact) -> bool {
         match fact.weight {
-            FloorWeight::Destroys | FloorWeight::Publishes | FloorWeight::Asks | FloorWeight::Placeholder => true,
+            FloorWeight::Destroys
+            | FloorWeight::Publishes
+            | FloorWeight::FromOutside(_)
+            | FloorWeight::Asks
+            | FloorWeight::Placeholder => true,
             FloorWeight::Loses(files) => {
                 let lost = self.lost.get().saturating_add(files.get());
                 usize::try_from(lost).is_ok_and(|lost| lost >= LOST_FILES_HELD)

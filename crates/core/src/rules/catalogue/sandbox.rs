@@ -57,4 +57,16 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         fires: "A fork bomb: ended by the bound on processes.",
         quiet: "A build with eight compilers at once.",
     },
+    RuleEntry {
+        id: "BOX-5",
+        title: "A client in the sandbox",
+        what: "`tripwire run --sandbox` puts a client's whole tree into the same layers: no key, no file outside of the \
+               workspace but programs, no host but the run's gateway and those that were allowed. The client's own files are \
+               a private copy, of which only known fields of a renewed credential come back. What a wall saw is journaled.",
+        threshold: "None: it holds for every run that asks for it.",
+        settings: &[],
+        source: "SPEC §14.",
+        fires: "The agent asks for a host that was not allowed: refused, and written down.",
+        quiet: "A commit, a development server on the sandbox's own loopback, a test run.",
+    },
 ];

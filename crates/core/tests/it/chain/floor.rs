@@ -10,7 +10,7 @@ use tripwire_core::label::Label;
 use tripwire_core::limits::ALLOWANCE_MS;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::rules::Rule;
-use tripwire_core::units::Count;
+use tripwire_core::units::{Count, EventIndex};
 
 fn fact(command: &str) -> FloorFact {
     FloorFact {
@@ -149,6 +149,24 @@ fn floor_2_publishing_is_held_while_armed_and_noted_in_observe() {
     assert!(noted.permit.is_some());
     assert_eq!(kinds(&noted.decision), [FindingKind::PermissionDenied]);
     assert!(noted.decision.effects.is_empty(), "nobody has to do anything");
+}
+
+#[test]
+fn floor_3_text_from_outside_gives_no_orders_and_both_events_are_the_evidence() {
+    let mut fixture = ChainFixture::balanced();
+    let weight = FloorWeight::FromOutside(EventIndex::new(0));
+    let before = fixture.ask(action("Read(x)", "1"));
+    assert!(before.permit.is_some());
+    let held = fixture.step(weighing("./deploy --all", weight));
+    assert!(held.permit.is_none() && held.decision.safety.rule == Rule::Outside);
+    let index = held.decision.i;
+    assert_eq!(held.decision.safety.evidence.indices(), [EventIndex::new(0), index], "the text and the request");
+    fixture.human(allow());
+    assert!(fixture.step(weighing("./deploy --all", weight)).permit.is_some(), "once");
+    fixture.human(HumanAct::SetMode(Mode::Observe));
+    let noted = fixture.step(weighing("./deploy --all", weight));
+    assert!(noted.permit.is_some());
+    assert_eq!(kinds(&noted.decision), [FindingKind::PermissionDenied]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tripwire_core::label::Label;
 use tripwire_core::policy::{Choice, Policy, Profile};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::sketch::{LANES, Sketch};
-use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis, Tokens};
 use tripwire_core::usage::Usage;
 
 /// Makes one stream and the policy it runs under.
@@ -233,6 +233,7 @@ impl Generator {
                     FloorWeight::Destroys,
                     FloorWeight::Publishes,
                     FloorWeight::Asks,
+                    FloorWeight::FromOutside(EventIndex::new(0)),
                     FloorWeight::Loses(Count::new(1)),
                 ]),
             }),
