@@ -281,19 +281,18 @@ impl Model for EscrowModel {
     }
 }
 
-/// Two holders in every order; three in every order of so many steps, deeper in the long run.
+/// Two and three holders in every order of so many steps; one more in the long run, because each multiplies the states.
 #[test]
 #[expect(clippy::print_stderr, reason = "the figures are shown")]
 fn fleet_3_no_order_of_crashes_losses_and_doubles_exceeds_the_limit() {
-    let two = EscrowModel { holders: 2, limit: 3 }.checker().threads(2);
-    let two = if is_long() { two } else { two.target_max_depth(10) };
-    let two = two.spawn_bfs().join();
+    let depth = if is_long() { 12 } else { 11 };
+    let two = EscrowModel { holders: 2, limit: 3 }.checker().threads(2).target_max_depth(depth).spawn_bfs().join();
     two.assert_no_discovery("the limit is never exceeded");
     two.assert_no_discovery("blocks and settlements fit the limit");
     for reached in ["a block comes back after a crash", "a holder is closed while it lives and spends what it opened"] {
         two.assert_any_discovery(reached);
     }
-    let depth = if is_long() { 11 } else { 7 };
+    let depth = if is_long() { 8 } else { 7 };
     let three = EscrowModel { holders: 3, limit: 3 }.checker().threads(2).target_max_depth(depth).spawn_bfs().join();
     three.assert_no_discovery("the limit is never exceeded");
     three.assert_no_discovery("blocks and settlements fit the limit");
