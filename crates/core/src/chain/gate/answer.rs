@@ -133,7 +133,8 @@ impl Refusal {
 fn evidence_of(rule: Rule, turn: &Turn<'_>) -> Evidence {
     let fact = if let What::Request(request) = turn.what { request.floor.as_ref() } else { None };
     match fact.map(|fact| fact.weight) {
-        Some(FloorWeight::FromOutside(source)) if rule == Rule::Outside => {
+        // A fact that names a later event names none.
+        Some(FloorWeight::FromOutside(source)) if rule == Rule::Outside && source < turn.place.index => {
             Evidence::new(alloc::vec![source, turn.place.index])
         }
         Some(_) | None => Evidence::one(turn.place.index),
