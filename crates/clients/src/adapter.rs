@@ -46,7 +46,7 @@ pub struct SandboxUse {
 }
 
 impl SandboxUse {
-    /// A client that works in the sandbox. It stays a person's choice, because of what was seen to end there.
+    /// A client that was seen to work in the sandbox. It stays a person's choice, because of what does not work there.
     #[must_use]
     pub const fn measured(version: &'static str) -> Self {
         let not_by_default =

@@ -3,6 +3,7 @@
 //! appends at least 0.8 of bare publishes, grants at least 7 times as many.
 #![expect(
     clippy::expect_used,
+    clippy::panic,
     clippy::print_stderr,
     reason = "a bench ends at the first surprise, and its figures are shown"
 )]

@@ -68,10 +68,10 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     scope: OrderScope,
     /// Start again a session that ended by itself.
-    #[arg(long, conflicts_with = "whom")]
+    #[arg(long, conflicts_with = "targets")]
     restart: bool,
     /// Raise the money budget by so much, such as `5usd`.
-    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget, conflicts_with = "whom")]
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget, conflicts_with = "targets")]
     raise_budget: Option<u64>,
     #[command(flatten)]
     reason: Reason,

@@ -142,15 +142,15 @@ pub(super) struct FleetServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OrderScope {
     #[command(flatten)]
-    pub(super) whom: Whom,
+    pub(super) targets: OrderTargets,
     #[command(flatten)]
     pub(super) way: OrderWay,
 }
 
-/// Whom such an order is for.
+/// The workspaces or machines that such an order is for.
 #[derive(Debug, Args)]
-#[group(id = "whom", multiple = true, conflicts_with_all = ["session", "workspace"])]
-pub(super) struct Whom {
+#[group(id = "targets", multiple = true, conflicts_with_all = ["session", "workspace"])]
+pub(super) struct OrderTargets {
     /// Every workspace of this machine; in a fleet those of all its machines.
     #[arg(long)]
     pub(super) all: bool,
@@ -163,10 +163,10 @@ pub(super) struct Whom {
 #[derive(Debug, Args)]
 pub(super) struct OrderWay {
     /// Say who would get the order, and give none.
-    #[arg(long, requires = "whom")]
+    #[arg(long, requires = "targets")]
     pub(super) dry_run: bool,
     /// How many seconds to wait for the receipts of machines.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "whom")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "targets")]
     pub(super) wait: u64,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct WideOrder<'a> {
 impl OrderScope {
     /// Whether the order is for more than one workspace.
     pub(crate) const fn is_wide(&self) -> bool {
-        self.whom.all || self.whom.label.is_some()
+        self.targets.all || self.targets.label.is_some()
     }
 }
 

@@ -15,7 +15,7 @@ use tripwire_workspace::account;
 
 /// Gives an order to more than one workspace.
 pub(crate) fn order_everywhere(wide: &WideOrder<'_>) -> Result<Exit, Problem> {
-    let target = match &wide.scope.whom.label {
+    let target = match &wide.scope.targets.label {
         Some(text) => Target::Label(Label::parse(text)?),
         None => Target::All,
     };

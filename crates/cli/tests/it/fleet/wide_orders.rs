@@ -1,4 +1,4 @@
-//! `tripwire stop --all` and its kin: on one machine without a fleet, and where the fleet does not answer.
+//! `tripwire stop --all`, `pause --all` and `resume --all`: on one machine without a fleet, and where the fleet does not answer.
 
 use super::join;
 use crate::session::fixture::{Place, calls};
