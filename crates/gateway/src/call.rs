@@ -11,12 +11,13 @@ use crate::fallback::{
 use crate::incoming::{Credentials, IncomingCall};
 use crate::limits::WHOLE_BYTES_MAX;
 use crate::open_call::{Conversation, OpenCall, Stage};
+use crate::orders::Standing;
 use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on};
 use crate::run_door::ModelNews;
-use crate::shared::{Shared, Standing};
+use crate::shared::Shared;
 use crate::upstream::UpstreamError;
 use crate::whole_reply;
 use crate::wire::decode::Encoding;
@@ -121,7 +122,7 @@ async fn ask(
     })?;
     open.provider.clone_from(&provider.name);
     open.stage = Stage::Sent;
-    let mut standing = shared.standing.clone();
+    let mut standing = shared.orders.follow();
     let sent = tokio::select! {
         biased;
         _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Err(RefusedRequest::stopped()),

@@ -3,8 +3,9 @@
 
 use crate::config::Provider;
 use crate::limits::BEGUN_BYTES_MAX;
+use crate::orders::Standing;
 use crate::pump::{NextPiece, next_piece};
-use crate::shared::{Shared, Standing};
+use crate::shared::Shared;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
 use crate::wire::reply::ReplyReader;
@@ -51,7 +52,7 @@ pub(crate) async fn look_ahead(
     if !reader.is_stream() || !started.reply.status().is_success() {
         return None;
     }
-    let mut standing = shared.standing.clone();
+    let mut standing = shared.orders.follow();
     let mut bytes = 0;
     while bytes < BEGUN_BYTES_MAX {
         let next = tokio::select! {

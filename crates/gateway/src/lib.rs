@@ -18,6 +18,7 @@ mod incoming;
 mod limits;
 mod metrics;
 mod open_call;
+mod orders;
 mod outbound;
 mod paused;
 mod pump;

@@ -7,8 +7,9 @@ use crate::body::{Piece, ReplyBody};
 use crate::call::carry_out;
 use crate::incoming::IncomingCall;
 use crate::limits::{ERROR_BYTES_MAX, PAUSE_WAIT, PING_EVERY};
+use crate::orders::Standing;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::shared::{Shared, Standing};
+use crate::shared::Shared;
 use crate::wire::{Api, Delivery, RequestFacts};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
@@ -39,7 +40,8 @@ pub(crate) async fn held(
 
 /// Waits until a person lets things go on; a stop ends the waiting.
 pub(crate) async fn until_resumed(shared: &Arc<Shared>) -> Result<(), RefusedRequest> {
-    let mut standing = shared.standing.clone();
+    shared.orders.look();
+    let mut standing = shared.orders.follow();
     let going = standing.wait_for(|standing| *standing != Standing::Paused);
     let waited = timeout(PAUSE_WAIT, going).await;
     match waited.ok().and_then(Result::ok).map(|standing| *standing) {

@@ -5,8 +5,8 @@ use crate::door::{DoorAnswer, DoorQuestion};
 use crate::event_edge::EventEdge;
 use crate::limits::{HELD_BYTES_MAX, IDLE_WAIT};
 use crate::open_call::{Conversation, OpenCall, Stage};
+use crate::orders::Standing;
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::shared::Standing;
 use crate::upstream::ReturnedConnection;
 use crate::wire::decode::Encoding;
 use crate::wire::tool_calls::CallCollector;
@@ -188,7 +188,7 @@ pub(crate) async fn frame(body: &mut Incoming) -> NextPiece {
 async fn move_pieces(reply: &mut Reply, client: &Sender<Piece>, held: &mut HeldPieces) -> Ended {
     let shared = std::sync::Arc::clone(&reply.open.shared);
     // All three wait for the whole reply and not for each piece of it: a stream has many.
-    let mut standing = shared.standing.clone();
+    let mut standing = shared.orders.follow();
     let mut stopped = pin!(standing.wait_for(|standing| *standing == Standing::Stopped));
     let mut closed = pin!(client.closed());
     let mut idle = pin!(sleep(IDLE_WAIT));

@@ -9,10 +9,11 @@ use crate::gathered::{GatherError, gather};
 use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
+use crate::orders::Standing;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on, token};
-use crate::shared::{Bind, Shared, Standing};
+use crate::shared::{Bind, Shared};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
 use bytes::Bytes;
@@ -117,7 +118,7 @@ async fn pass(
             "switch WebSockets off in the client (Codex: `supports_websockets = false`)",
         ));
     }
-    if shared.standing() == Standing::Stopped {
+    if shared.orders.known() == Standing::Stopped {
         return Err(RefusedRequest::stopped());
     }
     let config = shared.config();

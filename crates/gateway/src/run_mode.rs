@@ -6,10 +6,11 @@ use crate::buffered::BufferPool;
 use crate::config::{Config, Provider, ToolCalls, Unpriced};
 use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
+use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::run_door::{ModelNews, RunDoor};
-use crate::server::{GatewayError, admit, keep_durable, look, watch_orders};
-use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
+use crate::server::{GatewayError, admit, keep_durable, watch_orders};
+use crate::shared::{Bind, Metrics, Shared, Talk};
 use crate::token;
 use crate::upstream::{ProxySettings, Upstreams};
 use hyper::Uri;
@@ -20,7 +21,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tripwire_core::family::{Family, KeyHeader};
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
 use tripwire_core::prices::PriceList;
@@ -161,7 +162,6 @@ impl RunGateway {
         let books = Books::of_session(settings.layout, &config)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
-        let (orders, standing) = watch::channel(look(settings.layout));
         let door = RunDoor {
             segment: Digest::of(port.segment.as_bytes()),
             token: Digest::of(port.token.as_bytes()),
@@ -175,7 +175,7 @@ impl RunGateway {
             upstreams: Upstreams::new(ProxySettings::from_env(settings.env)),
             prices: settings.prices,
             backoffs: Backoffs::default(),
-            standing,
+            orders: Orders::new(settings.layout),
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
             buffered: BufferPool::default(),
@@ -192,9 +192,9 @@ impl RunGateway {
         let (more, listeners) = mpsc::unbounded_channel();
         // The first of its listeners waits like any later one.
         more.send(port.listener).unwrap_or_default();
-        let (serving, layout) = (Arc::clone(&shared), settings.layout.clone());
+        let serving = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
-            runtime.block_on(serve(serving, listeners, layout, orders, closed));
+            runtime.block_on(serve(serving, listeners, closed));
         });
         let thread = Mutex::new(Some(thread.map_err(GatewayError::Runtime)?));
         Ok(Self { shared, account, close: Mutex::new(Some(close)), more, thread })
@@ -314,11 +314,9 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
 async fn serve(
     shared: Arc<Shared>,
     mut listeners: mpsc::UnboundedReceiver<TcpListener>,
-    layout: Layout,
-    orders: watch::Sender<Standing>,
     mut closed: oneshot::Receiver<()>,
 ) {
-    let watching = tokio::spawn(watch_orders(Arc::clone(&shared), layout, orders.clone()));
+    let watching = tokio::spawn(watch_orders(Arc::clone(&shared)));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
     let mut accepting = Vec::new();
     loop {
@@ -330,7 +328,7 @@ async fn serve(
     accepting.iter().for_each(tokio::task::JoinHandle::abort);
     watching.abort();
     // Whatever is under way is cut and settled with what was seen of it.
-    orders.send_replace(Standing::Stopped);
+    shared.orders.end();
     let deadline = tokio::time::Instant::now() + CLOSE_WAIT;
     while shared.books().ledger().open_calls() > 0 && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOOK_EVERY).await;

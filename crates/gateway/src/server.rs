@@ -7,10 +7,11 @@ use crate::buffered::BufferPool;
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
+use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
-use crate::shared::{Bind, Metrics, Shared, Standing, Talk};
+use crate::shared::{Bind, Metrics, Shared, Talk};
 use crate::upstream::{ProxySettings, Upstreams};
 use crate::wire::Family;
 use hyper::server::conn::http1;
@@ -28,7 +29,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::OnOutbound;
 use tripwire_core::prices::PriceList;
@@ -154,7 +154,6 @@ async fn run(
     let cannot = |error| GatewayError::Listen { address: options.listen, error };
     let listener = TcpListener::bind(options.listen).await.map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
-    let (orders, standing) = watch::channel(look(&options.layout));
     let talk = std::mem::replace(&mut options.talk, Box::new(|_| ()));
     let outbound = std::mem::replace(&mut options.outbound, Outbound::new(OnOutbound::Note, Redactor::default()));
     let shared = Arc::new(Shared {
@@ -162,7 +161,7 @@ async fn run(
         upstreams: Upstreams::new(ProxySettings::from_env(&options.env)),
         prices: options.prices.clone(),
         backoffs: Backoffs::default(),
-        standing,
+        orders: Orders::new(&options.layout),
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
         buffered: BufferPool::default(),
@@ -175,7 +174,7 @@ async fn run(
         money: options.money.clone(),
         talk,
     });
-    tokio::spawn(watch_orders(Arc::clone(&shared), options.layout.clone(), orders));
+    tokio::spawn(watch_orders(Arc::clone(&shared)));
     tokio::spawn(keep_durable(Arc::clone(&shared)));
     let mut reload = signal(SignalKind::hangup()).map_err(GatewayError::Runtime)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(GatewayError::Runtime)?;
@@ -262,26 +261,8 @@ pub(crate) async fn keep_durable(shared: Arc<Shared>) {
 }
 
 /// Looks at the control files, and gives other processes their turn at the ledger.
-pub(crate) async fn watch_orders(shared: Arc<Shared>, layout: Layout, orders: watch::Sender<Standing>) {
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let now = look(&layout);
-        orders.send_if_modified(|standing| std::mem::replace(standing, now) != now);
-        shared.books().rest();
-    }
-}
-
-/// What the control files order; what cannot be looked at counts as a stop.
-pub(crate) fn look(layout: &Layout) -> Standing {
-    let there =
-        |path: PathBuf| !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
-    if there(layout.stop()) {
-        Standing::Stopped
-    } else if there(layout.pause()) {
-        Standing::Paused
-    } else {
-        Standing::Going
-    }
+pub(crate) async fn watch_orders(shared: Arc<Shared>) {
+    shared.orders.keep_looking(|| shared.books().rest()).await;
 }
 
 /// Raises the number of files that may be open, and says how many connections fit: each may need one to a provider.

@@ -5,12 +5,12 @@ use crate::books::Books;
 use crate::buffered::BufferPool;
 use crate::config::{Config, ToolCalls};
 use crate::door::CallDoor;
+use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use tokio::sync::watch;
 use tripwire_core::prices::PriceList;
 use tripwire_session::shared_money::SharedMoney;
 
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) prices: PriceList,
     /// Providers that are asked last for a while.
     pub(crate) backoffs: Backoffs,
-    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) orders: Orders,
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,
     /// Bytes of requests that are held.
@@ -56,17 +56,6 @@ pub(crate) enum Bind {
     Open,
 }
 
-/// What a person ordered by a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Nothing.
-    Going,
-    /// To wait.
-    Paused,
-    /// To end.
-    Stopped,
-}
-
 /// Figures for `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -86,10 +75,6 @@ impl Shared {
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn standing(&self) -> Standing {
-        *self.standing.borrow()
     }
 
     /// Whether the steps of clients are asked about here.

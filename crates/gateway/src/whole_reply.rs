@@ -5,9 +5,9 @@
 use crate::door::DoorAnswer;
 use crate::gathered::GatheredBytes;
 use crate::open_call::Stage;
+use crate::orders::Standing;
 use crate::pump::{NextPiece, Reply, ask_door, next_piece};
 use crate::refusal::{RefusalKind, RefusedRequest};
-use crate::shared::Standing;
 use bytes::Bytes;
 use std::sync::Arc;
 use tripwire_core::ledger::CallEnd;
@@ -15,7 +15,7 @@ use tripwire_core::ledger::CallEnd;
 /// Reads and books a reply; whoever has it may rely on its being booked.
 pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
     let shared = Arc::clone(&reply.open.shared);
-    let mut standing = shared.standing.clone();
+    let mut standing = shared.orders.follow();
     let read = tokio::select! {
         biased;
         _ = standing.wait_for(|standing| *standing == Standing::Stopped) => {

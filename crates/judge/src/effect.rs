@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use tripwire_core::counted::counted;
 
-/// Most entries that are counted below one path; more is said as "at least".
+/// Most entries that are counted below one path whose contents decide; more is said as "at least".
 pub(crate) const ENTRIES_MAX: u64 = 20_000;
+/// The same below a path that is held because of where it is.
+pub(crate) const CARD_ENTRIES_MAX: u64 = 2_000;
 /// Most names of a kind that a card lists; the count is always whole.
 const NAMES_MAX: usize = 5;
 

@@ -4,7 +4,7 @@
 //! with a build, what the run made itself is its own. Uncommitted changes, files that git does not know, secrets and
 //! data that git ignores, and repositories with commits found nowhere else do not come back.
 
-use crate::effect::{Count, ENTRIES_MAX, Effect, Target};
+use crate::effect::{CARD_ENTRIES_MAX, Count, ENTRIES_MAX, Effect, Target};
 use crate::repository::Repo;
 use crate::world::{Budget, World};
 use std::path::{Path, PathBuf};
@@ -169,15 +169,29 @@ struct Inspected {
     counted: Count,
 }
 
-/// Counts what lies at a path, for a card.
-pub(crate) fn count(world: &World, path: &Path) -> Target {
-    let seen = look(world, path);
-    Target { path: path.display().to_string(), files: seen.count, bytes: seen.bytes, counted: seen.counted }
+impl Inspected {
+    const fn target(&self, path: String) -> Target {
+        Target { path, files: self.count, bytes: self.bytes, counted: self.counted }
+    }
 }
 
-/// Repositories at or below a path whose work is found nowhere else.
-pub(crate) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect) {
-    for root in look(world, path).repositories.iter().take(8) {
+/// What lies at a path that is held wherever it is: the first entries are enough for a card.
+pub(crate) fn card(world: &World, path: &Path) -> Effect {
+    let seen = look(world, path, CARD_ENTRIES_MAX);
+    let mut effect = Effect { targets: vec![seen.target(path.display().to_string())], ..Effect::default() };
+    add_busy(world, &seen, &mut effect);
+    effect
+}
+
+/// Whether a repository at or below a path has work that is found nowhere else.
+pub(crate) fn holds_busy_repository(world: &World, path: &Path) -> bool {
+    let mut effect = Effect::default();
+    add_busy(world, &look(world, path, ENTRIES_MAX), &mut effect);
+    !effect.repositories.is_empty()
+}
+
+fn add_busy(world: &World, seen: &Inspected, effect: &mut Effect) {
+    for root in seen.repositories.iter().take(8) {
         if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
             effect.repositories.add(root);
         }
@@ -191,18 +205,9 @@ pub(crate) fn losses(world: &World, path: &Path) -> Losses {
     if metadata.is_symlink() {
         return losses;
     }
-    let seen = look(world, path);
-    losses.effect.targets.push(Target {
-        path: shown(world, path),
-        files: seen.count,
-        bytes: seen.bytes,
-        counted: seen.counted,
-    });
-    for root in seen.repositories.iter().take(8) {
-        if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
-            losses.effect.repositories.add(root);
-        }
-    }
+    let seen = look(world, path, ENTRIES_MAX);
+    losses.effect.targets.push(seen.target(shown(world, path)));
+    add_busy(world, &seen, &mut losses.effect);
     let own = |file: &&PathBuf| !seen.repositories.iter().any(|root| file.starts_with(root));
     let files: Vec<&PathBuf> = seen.files.iter().filter(own).filter(|file| !is_of_the_run(world, file)).collect();
     let repository = path.parent().and_then(|parent| world.repository(parent));
@@ -319,15 +324,15 @@ fn relative(world: &World, path: &Path) -> PathBuf {
     path.strip_prefix(world.workspace()).map_or_else(|_| path.to_owned(), Path::to_owned)
 }
 
-/// Walks a path without following links, up to the bound.
-fn look(world: &World, path: &Path) -> Inspected {
+/// Walks a path without following links, up to a number of entries.
+fn look(world: &World, path: &Path, entries_max: u64) -> Inspected {
     let mut seen = Inspected::default();
     let mut todo = vec![path.to_owned()];
     let mut entries = 0_u64;
     while let Some(next) = todo.pop() {
         let Ok(metadata) = next.symlink_metadata() else { continue };
         entries += 1;
-        if entries > ENTRIES_MAX || world.look_once() == Budget::Spent {
+        if entries > entries_max || world.look_once() == Budget::Spent {
             seen.counted = Count::AtLeast;
             break;
         }

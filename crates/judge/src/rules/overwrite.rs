@@ -166,7 +166,7 @@ fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Option<Hold> {
             if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
         {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
-            let effect = Effect { targets: vec![losses::count(site.world, path)], ..Effect::default() };
+            let effect = losses::card(site.world, path);
             Some(Hold::with(GuardRule::Overwrite, reason, effect))
         }
         Zone::System if writing == Writing::Emptied && path.starts_with("/var/log") => {

@@ -1,6 +1,5 @@
 //! Owners and modes of a whole system or home: they cannot be put back.
 
-use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place};
 use crate::losses;
@@ -39,7 +38,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
                     "it changes modes or owners of everything in `{}`, which nobody can put back",
                     path.display()
                 );
-                let effect = Effect { targets: vec![losses::count(site.world, &path)], ..Effect::default() };
+                let effect = losses::card(site.world, &path);
                 return Some(Hold::with(GuardRule::Permissions, reason, effect));
             }
         }

@@ -83,7 +83,7 @@ fn fleet_4_an_agent_with_fleet_obeys_a_stop_and_does_not_begin_under_one() {
     let refused = fixture.agent(&[finish()], &["--fleet"]);
     assert_eq!(refused.code, 11, "{}", refused.stderr);
     assert!(refused.stderr.contains("has the order `stop`") && refused.stderr.contains("resume --all"));
-    fixture.run(&["resume", "--all"]).ended(0);
+    fixture.run(&["resume", "--all", "--wait", "1"]).ended(0);
     fixture.agent(&untested(vec![shell("touch two")]), &["--fleet"]).ended(4);
 }
 

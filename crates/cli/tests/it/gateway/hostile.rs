@@ -242,6 +242,7 @@ fn gate_8_gateway_the_bytes_of_all_requests_together_have_a_bound_and_are_free_a
         until("the second finds no room", || {
             let reply = gateway.post("/anthropic/v1/messages", &long(700_001).replace("\"model\"", "\"model \""));
             refused = Some(reply);
+            assert!(!waits.is_finished(), "a request passed the pause");
             refused.as_ref().is_some_and(|reply| reply.status == 503)
         });
         let refused = refused.unwrap();

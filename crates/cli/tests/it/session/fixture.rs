@@ -80,6 +80,15 @@ impl Place {
         place
     }
 
+    /// Another place with the same workspace and home; what the machine noted about the first one stays there.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir(copy.dir.path().join("state")).unwrap();
+        let (work, home) = (self.work(), self.dir.path().join("home"));
+        assert!(Command::new("cp").arg("-a").args([work, home]).arg(copy.dir.path()).status().unwrap().success());
+        copy
+    }
+
     pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }

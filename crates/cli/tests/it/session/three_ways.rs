@@ -282,9 +282,10 @@ fn every_verb_of_the_help_works_refuses_and_names_broken_input() {
     let tested: BTreeSet<&str> = VERBS.iter().map(|verb| verb.0).collect();
     assert_eq!(listed, tested, "a verb without its three ways");
     let mut wrong = Vec::new();
+    let original = prepared();
     for Verb(verb, work, refusal, broken) in VERBS {
         for (way, (args, codes)) in [("work", work), ("refusal", refusal), ("broken input", broken)] {
-            let place = prepared();
+            let place = original.copy();
             if (*verb, way) == ("watch", "work") {
                 // It works on a terminal only, until a person leaves it.
                 let mut screen = PtyScreen::start(place.command(args), 80, 24);

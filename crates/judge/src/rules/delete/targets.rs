@@ -1,6 +1,6 @@
 //! What a deletion would hit, wherever it stands: a command, a search, code of another language.
 
-use crate::effect::{Effect, Names};
+use crate::effect::Names;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Place;
 use crate::line::field::Field;
@@ -117,7 +117,7 @@ fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option
         match site.world.zone(path) {
             Zone::Inside if *way == Way::OneOfMany => {}
             Zone::Inside => add(&mut work, losses::losses(site.world, path)),
-            Zone::Temporary if *way == Way::FromInside || owned_elsewhere(site, path) => {
+            Zone::Temporary if *way == Way::FromInside || losses::holds_busy_repository(site.world, path) => {
                 return Some(of_zone(site, Zone::Outside, path));
             }
             Zone::Temporary => {}
@@ -160,13 +160,6 @@ fn unknown_target(shown: &str) -> Hold {
     Hold::plain(GuardRule::DeleteUnknown, &reason)
 }
 
-/// Something temporary that holds a repository with work found nowhere else.
-fn owned_elsewhere(site: &Site<'_>, path: &Path) -> bool {
-    let mut effect = Effect::default();
-    losses::busy_repositories(site.world, path, &mut effect);
-    !effect.repositories.is_empty()
-}
-
 /// Lock files inside `.git` that a crashed git leaves behind.
 fn is_passing_lock(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "lock")
@@ -205,7 +198,5 @@ pub(super) fn of_zone(site: &Site<'_>, zone: Zone, path: &Path) -> Hold {
             (GuardRule::DeleteOutside, format!("it deletes `{shown}`, outside the workspace"))
         }
     };
-    let mut effect = Effect { targets: vec![losses::count(site.world, path)], ..Effect::default() };
-    losses::busy_repositories(site.world, path, &mut effect);
-    Hold::with(rule, reason, effect)
+    Hold::with(rule, reason, losses::card(site.world, path))
 }

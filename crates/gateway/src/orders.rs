@@ -1,0 +1,78 @@
+//! What a person ordered by a file of the workspace.
+
+use crate::limits::LOOK_EVERY;
+use std::io;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use tokio::sync::watch;
+use tripwire_workspace::geometry::layout::Layout;
+
+/// What a person ordered by a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing.
+    Going,
+    /// To wait.
+    Paused,
+    /// To end.
+    Stopped,
+}
+
+/// The control files of a workspace, and what they said when they were last looked at.
+pub(crate) struct Orders {
+    layout: Layout,
+    known: watch::Sender<Standing>,
+    /// Set when the gateway ends: a stop, whatever the files say.
+    ended: OnceLock<()>,
+}
+
+impl Orders {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        Self { layout: layout.clone(), known: watch::Sender::new(read(layout)), ended: OnceLock::new() }
+    }
+
+    /// What was ordered at the last look, at most [`LOOK_EVERY`] ago.
+    pub(crate) fn known(&self) -> Standing {
+        *self.known.borrow()
+    }
+
+    /// What is ordered now: nothing leaves after a person was told that everything is stopped or paused.
+    pub(crate) fn look(&self) -> Standing {
+        let now = if self.ended.get().is_some() { Standing::Stopped } else { read(&self.layout) };
+        self.known.send_if_modified(|known| std::mem::replace(known, now) != now);
+        now
+    }
+
+    /// Stops everything because the gateway ends.
+    pub(crate) fn end(&self) {
+        self.ended.get_or_init(|| ());
+        self.look();
+    }
+
+    /// Tells of every change.
+    pub(crate) fn follow(&self) -> watch::Receiver<Standing> {
+        self.known.subscribe()
+    }
+
+    /// Looks again and again, with something to do in between.
+    pub(crate) async fn keep_looking(&self, between: impl Fn()) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            self.look();
+            between();
+        }
+    }
+}
+
+/// What cannot be looked at counts as a stop.
+fn read(layout: &Layout) -> Standing {
+    let there =
+        |path: PathBuf| !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    if there(layout.stop()) {
+        Standing::Stopped
+    } else if there(layout.pause()) {
+        Standing::Paused
+    } else {
+        Standing::Going
+    }
+}
