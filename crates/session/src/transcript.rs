@@ -130,7 +130,7 @@ pub fn compare<S: Storage>(
 pub fn text_of<S: Storage>(journal: &Journal<S>) -> Result<Option<String>, DriverError> {
     let mut text = String::new();
     let mut trouble = None;
-    let run = run::again(journal, |view, _| {
+    let run = run::again(journal, |view, _, _| {
         if let LoopEffect::Line(line) = view {
             match line.text() {
                 Ok(line) => text.extend([line.as_str(), "\n"]),

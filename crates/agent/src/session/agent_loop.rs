@@ -7,6 +7,7 @@ use super::engine_set::EngineSet;
 use super::error::SessionError;
 use super::facts::{self, Facts};
 use super::frontend::{Frontend, Status};
+use super::outside::ReadTexts;
 use super::real_call::{self, RealCall};
 use super::tool_runner::{ToolRunner, not_run};
 use super::watch::Watch;
@@ -24,6 +25,7 @@ use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, What, Work
 use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
 use tripwire_core::run::ending::Ending;
+use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Checked, RunRecord};
 use tripwire_core::run::{LoopEffect, LoopRequest, Next, Run, RunInput};
 use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis};
@@ -66,6 +68,9 @@ pub struct Session<'a> {
     pub(super) runner: ToolRunner,
     conversation: Conversation,
     pub(super) tail: Tail,
+    read: ReadTexts,
+    /// The newest decision.
+    decided: EventIndex,
     transcript: Transcript,
     /// The right to do what was just allowed.
     pub(super) permit: Option<Permit>,
@@ -91,6 +96,8 @@ pub(super) struct Parts {
     pub(super) transcript: String,
     pub(super) conversation: Conversation,
     pub(super) tail: Tail,
+    /// Answers and results so far, with the decisions before them.
+    pub(super) results: Vec<(Line, EventIndex)>,
 }
 
 impl<'a> Session<'a> {
@@ -99,6 +106,10 @@ impl<'a> Session<'a> {
         // What is journaled so far was shown already, however old the state file is.
         parts.driver.refresh()?;
         parts.driver.follow();
+        let mut read = ReadTexts::default();
+        for (line, decided) in &parts.results {
+            read.take(line, &parts.root, parts.driver.policy(), *decided);
+        }
         Ok(Self {
             transcript: Transcript::open(&parts.layout, parts.driver.session(), &parts.transcript)?,
             watch: Watch::new(&parts.layout, parts.driver.session().as_str()),
@@ -110,6 +121,8 @@ impl<'a> Session<'a> {
             runner: parts.runner,
             conversation: parts.conversation,
             tail: parts.tail,
+            read,
+            decided: EventIndex::default(),
             permit: None,
             throttled: None,
             took: Duration::ZERO,
@@ -240,6 +253,7 @@ impl Session<'_> {
             tree: self.runner.tree(),
             step: self.run.step(),
             took: self.took,
+            outside: self.read.texts(),
         }
     }
 
@@ -256,6 +270,7 @@ impl Session<'_> {
             let effects = self.run.take(RunInput::Noticed(decision));
             self.carry_out(effects)?;
         }
+        self.decided = taken.decision.i;
         self.permit = taken.permit.take();
         let safety = &taken.decision.safety;
         self.throttled = safety.retry_after_ms.map(|_| format!("{} [{}]", safety.reason, safety.rule.id()));
@@ -293,6 +308,7 @@ impl Session<'_> {
                 LoopEffect::Line(line) => {
                     self.transcript.append(&line)?;
                     self.tail.push(&line.text()?);
+                    self.read.take(&line, &self.root, self.driver.policy(), self.decided);
                     let status = self.status("");
                     self.frontend.line(&line, &status);
                 }

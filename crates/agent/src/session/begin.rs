@@ -23,6 +23,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FailureKind, OnHold, RUN_VERSION, RunRecord, Setup};
 use tripwire_core::run::{LoopEffect, Next, Run, engine_label};
+use tripwire_core::units::EventIndex;
 use tripwire_secrets::{Redactor, Vault};
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
@@ -114,6 +115,7 @@ pub fn begin(
         transcript: String::new(),
         conversation: Conversation::default(),
         tail: Tail::default(),
+        results: Vec::new(),
     };
     let mut session = Session::new(parts, frontend)?;
     session.carry_out(effects)?;
@@ -131,7 +133,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
     (plan.begun)(id);
     let journal = open_existing(&plan.layout, id)?;
     let mut retold = Retold::default();
-    let Some(run) = again(&journal, |effect, _| retold.take(effect))? else {
+    let Some(run) = again(&journal, |effect, _, decided| retold.take(effect, decided))? else {
         return Err(SessionError::NotOurs { session: session() });
     };
     if let Next::Finished(ending) = run.next()
@@ -175,6 +177,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         transcript: retold.transcript,
         conversation: retold.conversation,
         tail: retold.tail,
+        results: retold.results,
     };
     let mut session = Session::new(parts, frontend)?;
     if session.driver().view().stopped.is_some() {
@@ -249,18 +252,23 @@ struct Retold {
     transcript: String,
     conversation: Conversation,
     tail: Tail,
+    /// Answers and results, with the decisions before them.
+    results: Vec<(Line, EventIndex)>,
     /// Answers and errors that each engine gave.
     had: BTreeMap<Label, u64>,
 }
 
 impl Retold {
-    fn take(&mut self, effect: &LoopEffect) {
+    fn take(&mut self, effect: &LoopEffect, decided: EventIndex) {
         match effect {
             LoopEffect::Line(line) => {
                 // A line that had no canonical form was never written.
                 let Ok(text) = line.text() else { return };
                 self.tail.push(&text);
                 self.transcript.extend([text.as_str(), "\n"]);
+                if matches!(line, Line::Answer(_) | Line::Result(_)) {
+                    self.results.push((line.clone(), decided));
+                }
                 if let Line::Answer(answer) = line {
                     *self.had.entry(answer.engine.clone()).or_default() += 1;
                 }

@@ -19,6 +19,7 @@ use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnsw
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_core::usage::FigureSource;
 use tripwire_core::usage::Usage;
+use tripwire_judge::outside::OutsideTexts;
 use tripwire_judge::reading::CallReading;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
@@ -49,6 +50,8 @@ pub(super) struct Facts<'a> {
     pub(super) step: Count,
     /// How long the last call took.
     pub(super) took: Duration,
+    /// What the model has read from outside of the workspace.
+    pub(super) outside: &'a OutsideTexts,
 }
 
 impl Facts<'_> {
@@ -80,9 +83,12 @@ impl Facts<'_> {
         let mut reading = self.reading(call);
         let who = Who::role(self.driver.role());
         let inside = Surroundings { root: self.root, confinement: Confinement::Sandboxed };
+        let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
         if let CommandRuling::Ask(why) = self.driver.ruling(who, &raw, &reading, inside) {
-            let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
             reading.ask(Judge::fact_of_policy(&facts, &format!("{} {}", call.tool, call.arguments), &reading, &why));
+        }
+        if let Some(fact) = self.outside.fact_of(&facts, &raw, &reading) {
+            reading.ask(fact);
         }
         let (action, authority) = match meaning {
             Some(meaning) => {

@@ -131,7 +131,7 @@ fn of_journal<S: Storage>(journal: &Journal<S>, dir: SessionDir<'_>) -> Result<V
         place = page.next;
     }
     if own_loop {
-        run::again(journal, |view, at| {
+        run::again(journal, |view, at, _| {
             let entry = run::log_entry(view, at).map(|entry| entry.with("session", dir.session.as_str()));
             entries.extend(entry.map(|entry| (at.epoch_ms(), entry)));
         })?;

@@ -8,6 +8,7 @@ use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, ReviewAnswer, RunRecord};
 use tripwire_core::run::{LoopEffect, Run, RunInput};
+use tripwire_core::units::EventIndex;
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry};
@@ -18,18 +19,19 @@ const REVIEW_BYTES_MAX: usize = 500;
 /// Records that are read at once.
 const PAGE: usize = 512;
 
-/// Runs the loop of a session again, without models and tools, and shows what it shows. `None` when the session is not
+/// Runs the loop of a session again, without models and tools, and shows what it shows, with the time and the newest decision. `None` when the session is not
 /// one of our own loop.
 ///
 /// # Errors
 /// When the journal does not verify, or holds what no loop wrote.
 pub fn again<S: Storage>(
     journal: &Journal<S>,
-    mut show: impl FnMut(&LoopEffect, WallClock),
+    mut show: impl FnMut(&LoopEffect, WallClock, EventIndex),
 ) -> Result<Option<Run>, DriverError> {
     let mut place = journal.beginning();
     let mut chain: Option<Chain> = None;
     let mut run: Option<Run> = None;
+    let mut decided = EventIndex::default();
     loop {
         let page = journal.read(place, PAGE)?;
         if page.records.is_empty() {
@@ -50,12 +52,13 @@ pub fn again<S: Storage>(
                 (None, Some(text)) => {
                     let input: Input = serde_json::from_str(text.get()).map_err(|error| wrong(error.to_string()))?;
                     let decision = chain.step(&input).decision;
+                    decided = decision.i;
                     run.as_mut().map(|run| run.take(RunInput::Decided(&input.what, &decision))).unwrap_or_default()
                 }
                 (None, None) => Vec::new(),
             };
             let at = WallClock::from_epoch_ms(record.times.wall_ms);
-            views.iter().for_each(|view| show(view, at));
+            views.iter().for_each(|view| show(view, at, decided));
         }
         place = page.next;
     }
