@@ -1,6 +1,6 @@
 //! What a machine's part in the fleet needs from the place where it runs, and who the machine is.
 
-use crate::machine::Part;
+use crate::machine::{Part, RunningPolicy};
 use crate::order::FleetAct;
 use crate::subject::Name;
 use std::collections::BTreeMap;
@@ -25,6 +25,9 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When it cannot be ended, in words.
     fn end_session(&self, place: &Name, session: &SessionId, reason: &str) -> Result<(), String>;
+
+    /// The policies that the agents of this machine run under, each once.
+    fn policies(&self) -> Vec<RunningPolicy>;
 
     /// Milliseconds since 1970.
     fn now_ms(&self) -> u64;

@@ -22,6 +22,7 @@ pub mod member;
 #[cfg(feature = "nats")]
 pub mod nats;
 pub mod order;
+pub mod policy;
 pub mod record;
 pub mod settings;
 pub mod settle;

@@ -5,6 +5,7 @@ use crate::subject::{MACHINES, Name, Subject};
 use crate::value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tripwire_core::record::chain::Digest;
 
 /// What a machine tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct MachineState {
     pub sessions: Vec<SessionState>,
     /// What does not work there, a line each.
     pub problems: Vec<String>,
+    /// The policies that its agents run under; none of a version that does not tell.
+    #[serde(default)]
+    pub policies: Option<Vec<RunningPolicy>>,
     /// Tells one life of its process from the next.
     pub life: String,
     /// What that process is.
@@ -55,6 +59,17 @@ pub struct SessionState {
     pub place: Name,
     /// How many lines of it are in the fleet.
     pub records: u64,
+}
+
+/// A policy that agents of a machine run under.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningPolicy {
+    /// The digest of its settings and permissions; none of one that cannot be read.
+    pub digest: Option<Digest>,
+    /// In how many workspaces and sessions.
+    pub count: u64,
+    /// The first of them.
+    pub at: String,
 }
 
 /// Whether a machine is alive.

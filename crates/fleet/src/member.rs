@@ -8,7 +8,7 @@ use crate::dead_man::{DeadMan, DeadManAct};
 use crate::host::{Host, Membership, Obeyed};
 use crate::log::{Entry, Log, LogError, Sequence};
 use crate::machine::{self, Beat, MachineState, Part, SessionState};
-use crate::order::{self, FleetAct, FleetOrder, FleetReceipt, OrderFault, Outcome, SeenOrders, Target};
+use crate::order::{self, FleetAct, FleetOrder, FleetReceipt, OrderFault, OrderHistory, Outcome, SeenOrders, Target};
 use crate::record::{RecordError, Replication};
 use crate::subject::Subject;
 use serde::{Deserialize, Serialize};
@@ -121,9 +121,10 @@ impl<'a> Member<'a> {
         if self.order() != Sequence(0) {
             return;
         }
-        let Ok(OrderHistory { last, end }) = self.history() else { return };
+        let Ok(history) = self.history() else { return };
         // The one that stands is handled as if it came now.
-        let handled = last.map_or(end, |(sequence, _)| Sequence(sequence.0.saturating_sub(1)));
+        let last = history.last_for(&self.who.labels);
+        let handled = last.map_or(history.end, |(sequence, _)| Sequence(sequence.0.saturating_sub(1)));
         self.with_memory(|memory| *memory = Memory { order: handled, seen: SeenOrders::default() });
     }
 
@@ -132,28 +133,11 @@ impl<'a> Member<'a> {
     /// # Errors
     /// When the orders cannot be read.
     pub fn held_by(&self) -> Result<Option<FleetOrder>, LogError> {
-        let last = self.history()?.last.map(|(_, order)| order);
-        Ok(last.filter(|order| match order.act {
-            FleetAct::Stop | FleetAct::Pause => true,
-            FleetAct::Resume => false,
-        }))
+        Ok(self.history()?.hold_for(&self.who.labels).cloned())
     }
 
-    /// The last order that this machine has to obey.
     fn history(&self) -> Result<OrderHistory, LogError> {
-        let (trusted, mut seen) = (self.host.trusted(), SeenOrders::default());
-        let mut history = OrderHistory { last: None, end: Sequence(0) };
-        loop {
-            let page = self.log.read(&Subject::orders(), history.end, PAGE)?;
-            let Some(end) = page.last() else { return Ok(history) };
-            history.end = end.sequence;
-            for entry in &page {
-                let opened = FleetOrder::open(entry, &trusted, &mut seen).ok();
-                if let Some(order) = opened.filter(|order| order.target.is_for(&self.who.labels)) {
-                    history.last = Some((entry.sequence, order));
-                }
-            }
-        }
+        OrderHistory::read(self.log, &self.host.trusted())
     }
 
     fn take_orders(&self) {
@@ -304,6 +288,7 @@ impl<'a> Member<'a> {
 
     /// Writes a heartbeat; says whether the fleet knows that this machine is alive, by us or by whoever speaks for it.
     fn beat(&self, copies: &BTreeMap<Subject, Copied<'a>>, leaving: Leaving) -> Result<bool, LogError> {
+        let policies = Some(self.host.policies());
         let now_ms = self.host.now_ms();
         let lease_ms = u64::try_from(self.who.dead_man.as_millis()).unwrap_or(u64::MAX);
         let state = MachineState {
@@ -315,6 +300,7 @@ impl<'a> Member<'a> {
             order: self.order(),
             sessions: copies.values().map(|copied| copied.state.clone()).take(SESSIONS_TOLD).collect(),
             problems: copies.values().filter_map(|copied| copied.problem.clone()).take(PROBLEMS_TOLD).collect(),
+            policies,
             life: self.who.life.clone(),
             part: self.who.part,
             left_ms: match leaving {
@@ -408,12 +394,6 @@ impl<'a> Member<'a> {
 fn remembered(path: &std::path::Path) -> Memory {
     let bytes = file::read_bounded(path, MEMORY_BYTES_MAX).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-}
-
-/// What was ordered so far.
-struct OrderHistory {
-    last: Option<(Sequence, FleetOrder)>,
-    end: Sequence,
 }
 
 /// Whether a heartbeat is the last one.

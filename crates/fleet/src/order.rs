@@ -206,6 +206,50 @@ pub fn give(log: &dyn Log, text: &str) -> Result<Sequence, LogError> {
     }
 }
 
+/// The orders that count: signed by a trusted key, in time, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrderHistory {
+    /// With their places, the oldest first.
+    pub orders: Vec<(Sequence, FleetOrder)>,
+    /// The place of the last entry, whether it counts or not.
+    pub end: Sequence,
+}
+
+impl OrderHistory {
+    /// Reads all orders.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn read(log: &dyn Log, trusted: &[Verifier]) -> Result<Self, LogError> {
+        let (mut history, mut seen) = (Self::default(), SeenOrders::default());
+        loop {
+            let page = log.read(&Subject::orders(), history.end, PAGE)?;
+            let Some(end) = page.last() else { return Ok(history) };
+            history.end = end.sequence;
+            for entry in &page {
+                let opened = FleetOrder::open(entry, trusted, &mut seen).ok();
+                history.orders.extend(opened.map(|order| (entry.sequence, order)));
+            }
+        }
+    }
+
+    /// The last order that a machine with these labels has to obey.
+    #[must_use]
+    pub fn last_for(&self, labels: &BTreeMap<Name, Name>) -> Option<&(Sequence, FleetOrder)> {
+        self.orders.iter().rfind(|(_, order)| order.target.is_for(labels))
+    }
+
+    /// The order that keeps the agents of a machine with these labels from working, if there is one.
+    #[must_use]
+    pub fn hold_for(&self, labels: &BTreeMap<Name, Name>) -> Option<&FleetOrder> {
+        let (_, order) = self.last_for(labels)?;
+        match order.act {
+            FleetAct::Stop | FleetAct::Pause => Some(order),
+            FleetAct::Resume => None,
+        }
+    }
+}
+
 /// What became of an order on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetReceipt {

@@ -136,6 +136,25 @@ impl Subject {
         Self(format!("tw.state.approval.{proposal}"))
     }
 
+    /// The policy bundle for all machines.
+    #[must_use]
+    pub fn policy_for_all() -> Self {
+        Self(format!("{POLICIES}all"))
+    }
+
+    /// The policy bundle for the machines with a label.
+    #[must_use]
+    pub fn policy_for_label(key: &Name, value: &Name) -> Self {
+        Self(format!("{LABEL_POLICIES}{key}.{value}"))
+    }
+
+    /// The label, if it is the subject of a policy bundle for one.
+    #[must_use]
+    pub fn as_label_policy(&self) -> Option<(Name, Name)> {
+        let (key, value) = self.0.strip_prefix(LABEL_POLICIES)?.split_once('.')?;
+        Some((Name::parse(key).ok()?, Name::parse(value).ok()?))
+    }
+
     /// Reads a subject that the log told; one that is not ours is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -188,9 +207,12 @@ pub const RECEIPTS: &str = "tw.receipt.";
 pub const MACHINES: &str = "tw.state.machine.";
 /// How the subjects of all budgets begin.
 pub const POOLS: &str = "tw.state.pool.";
+/// How the subjects of all policy bundles begin.
+pub const POLICIES: &str = "tw.state.policy.";
 /// How the subjects begin of which only the last value is kept.
 pub const STATE: &str = "tw.state.";
 
+const LABEL_POLICIES: &str = "tw.state.policy.label.";
 const NAME_BYTES_MAX: usize = 64;
 
 #[cfg(test)]
@@ -222,5 +244,13 @@ mod tests {
             assert_eq!(Subject::parse(foreign).filter(|subject| subject.as_record().is_some()), None, "{foreign}");
         }
         assert_eq!(Subject::parse("orders.new"), None);
+    }
+
+    #[test]
+    fn the_subject_of_a_policy_bundle_names_its_label() {
+        let (key, value) = (Name::parse("team").unwrap(), Name::parse("search").unwrap());
+        let subject = Subject::policy_for_label(&key, &value);
+        assert_eq!(subject.as_label_policy(), Some((key, value)));
+        assert_eq!((Subject::policy_for_all().as_label_policy(), subject.kept()), (None, Kept::Last));
     }
 }

@@ -41,7 +41,7 @@ use crate::replica::Replica;
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
 pub use error::{AskError, DriverError, refusal_hint};
-pub use frozen::frozen_policy;
+pub use frozen::{frozen_policy, frozen_rules};
 pub use people::RemovedBy;
 pub use recent::RecentFinding;
 use records::{append, entry};

@@ -90,6 +90,16 @@ pub fn load(file: &Path) -> Result<Loaded, PolicyFileError> {
 /// # Errors
 /// See [`load`].
 pub fn load_for(layout: &Layout) -> Result<Loaded, PolicyFileError> {
+    let file = layout.manifest();
+    let manifest = if is_there(&file) { Some(Manifest::load(&file)?) } else { None };
+    load_under(layout, manifest.as_ref())
+}
+
+/// The same with another manifest than the one of the workspace.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_under(layout: &Layout, manifest: Option<&Manifest>) -> Result<Loaded, PolicyFileError> {
     let mut loaded = Loaded::default();
     if let Some(file) = layout.user_settings().filter(|file| is_there(file)) {
         let settings = Manifest::load(file)?;
@@ -101,10 +111,9 @@ pub fn load_for(layout: &Layout) -> Result<Loaded, PolicyFileError> {
         loaded.read(&settings)?;
         loaded.check(file)?;
     }
-    let manifest = layout.manifest();
-    if is_there(&manifest) {
-        loaded.read(&Manifest::load(&manifest)?)?;
-        loaded.check(&manifest)?;
+    if let Some(manifest) = manifest {
+        loaded.read(manifest)?;
+        loaded.check(manifest.file())?;
     }
     Ok(loaded)
 }

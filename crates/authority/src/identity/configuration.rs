@@ -139,6 +139,14 @@ impl Configuration {
         self.0.get(&part).copied()
     }
 
+    /// The digest over the settings and the permissions alone: what the policy files of a workspace make, whatever agent works
+    /// there. None where one of both is not known.
+    #[must_use]
+    pub fn rules_digest(&self) -> Option<Digest> {
+        let (policy, permissions) = (self.get(Part::Policy)?, self.get(Part::Permissions)?);
+        Some(Digest::of(format!("{RULES_DOMAIN}{policy}\n{permissions}\n").as_bytes()))
+    }
+
     /// The parts in which two configurations differ.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<Part> {
@@ -179,6 +187,7 @@ fn digest_of(workspace: Option<&Path>, list: &List) -> Result<Option<Digest>, Co
 
 /// Tells this hash from all others.
 const DOMAIN: &str = "tripwire identity 1\n";
+const RULES_DOMAIN: &str = "tripwire rules 1\n";
 /// The largest file of a configuration.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -212,10 +221,14 @@ mod tests {
         let stricter =
             permissions("forbid (principal, action == Action::\"reach\", resource == Host::\"other.test\");");
         assert_eq!(seen(&policy, &stricter).differences(&first), [Part::Permissions]);
+        let rules = [&first, &seen(&other, &plain), &seen(&policy, &stricter)].map(Configuration::rules_digest);
+        assert!(rules[0] != rules[1] && rules[0] != rules[2] && rules[1] != rules[2], "{rules:?}");
+        assert_eq!(Configuration::default().rules_digest(), None);
         for (name, part) in [("CLAUDE.md", Part::Prompt), (".mcp.json", Part::Tools)] {
             std::fs::write(folder.path().join(name), "new").unwrap();
             let now = seen(&policy, &plain);
             assert_eq!(now.differences(&first), [part], "{name}");
+            assert_eq!(now.rules_digest(), first.rules_digest(), "{name} is no policy");
             assert_ne!(now.checksum(), first.checksum(), "{name}");
             std::fs::remove_file(folder.path().join(name)).unwrap();
         }

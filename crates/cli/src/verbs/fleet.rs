@@ -2,11 +2,16 @@
 
 mod adopt;
 mod args;
+mod bundles;
 mod everywhere;
 mod link;
 mod membership;
+mod metrics;
 mod money;
 mod order;
+mod overview;
+mod policy;
+mod policy_files;
 mod serve;
 mod status;
 mod this_machine;
@@ -34,7 +39,12 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         | FleetVerb::Adopt(_)
         | FleetVerb::Leave(_) => person::only("fleet", &here)?,
         FleetVerb::Budget(args) if args.limit.is_some() => person::only("fleet", &here)?,
-        FleetVerb::Serve(_) | FleetVerb::Status(_) | FleetVerb::Audit(_) | FleetVerb::Budget(_) => {}
+        FleetVerb::Policy(args) if !args.only_looks() => person::only("fleet", &here)?,
+        FleetVerb::Serve(_)
+        | FleetVerb::Status(_)
+        | FleetVerb::Audit(_)
+        | FleetVerb::Budget(_)
+        | FleetVerb::Policy(_) => {}
     }
     match &args.act {
         FleetVerb::Up(args) => up::up(args),
@@ -44,7 +54,8 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         FleetVerb::Join(args) => membership::join(args),
         FleetVerb::Leave(args) => membership::leave(args.form),
         FleetVerb::Serve(args) => serve::run(args),
-        FleetVerb::Status(args) => status::status(args.form),
+        FleetVerb::Status(args) => status::status(args),
+        FleetVerb::Policy(args) => policy::run(args),
         FleetVerb::Audit(args) => status::audit(args.form),
         FleetVerb::Adopt(args) => adopt::run(args),
         FleetVerb::Budget(args) => money::budget(args),

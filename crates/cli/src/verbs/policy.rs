@@ -81,6 +81,23 @@ pub(crate) fn check_workspace(place: &Where) -> Result<Exit, Problem> {
     check(&PolicyCheckArgs { file: None, place: place.clone(), json: false })
 }
 
+/// Refuses broken policy files, as `policy check` does, without a word about good ones.
+pub(crate) fn require_good(layout: &Layout) -> Result<(), Problem> {
+    let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
+    if let Some(file) = Some(layout.manifest()).filter(is_there) {
+        policy_file::load(&file)?;
+        authority::of_manifest(&Manifest::load(&file).map_err(PolicyFileError::from)?)?;
+    }
+    if let Some(file) = Some(layout.policy()).filter(is_there) {
+        let failed = authority::check(&file, &current::roles(layout)?)?.failed;
+        if let Some(first) = failed.first() {
+            print::say(&first.to_string());
+            return Err(ExamplesError { file: print::name(&file), count: failed.len() }.into());
+        }
+    }
+    Ok(())
+}
+
 fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
     let (lines, policy) = (loaded.lines, args.chosen.over(loaded.policy, None)?);

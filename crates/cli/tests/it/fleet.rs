@@ -1,6 +1,9 @@
 //! `tripwire fleet` through the binary: two homes of one machine in a fleet, and, in a build that speaks to servers, a real cluster.
 
 mod linked;
+mod metrics;
+mod packaging;
+mod policy;
 mod wide_orders;
 
 use crate::session::fixture::{Place, calls};
@@ -191,6 +194,9 @@ mod servers {
         let said = place.run(&["stop", "--all", "--reason", "enough", "--json"]).ended(0).json();
         assert_eq!(receipt(&said, "m")["outcome"], "obeyed", "{said}");
         drop(serving);
+        place.run(&["fleet", "policy", "publish"]).ended(0);
+        place.run(&["fleet", "policy", "fetch"]).ended(0).says("in step");
+        place.run(&["fleet", "status"]).ended(0).says("policy for all machines");
         place.run(&["fleet", "audit"]).ended(0).says("equal to the journal here");
         place.run(&["fleet", "invite", "n"]).ended(0).says("n.creds");
         place.run(&["fleet", "invite", "n"]).ended(2).complains("has credentials already");

@@ -260,6 +260,9 @@ fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
         "$T allow --once 7KQ2-M9",
         "$T approvals approve 7KQ2-M9",
         "tripwire approvals deny 7KQ2-M9",
+        "$T fleet policy publish",
+        "$T fleet policy fetch --yes",
+        "tripwire fleet policy fetch --yes",
         "T=tripwire; $T web --json",
         "sudo -u root tripwire resume",
         "env -u X tripwire resume",
@@ -275,6 +278,9 @@ fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
     }
     for verb in ["status --json", "why", "log", "--version", "explain LOOP-1", ""] {
         assert!(!fixture.shell(&format!("tripwire {verb}")), "{verb}");
+    }
+    for line in ["$T fleet policy show", "$T fleet status --metrics"] {
+        assert!(!fixture.shell(line), "{line}");
     }
 }
 

@@ -42,6 +42,9 @@ const LOOKS: &[&str] = &[
 /// The parts of `tripwire fleet` that only look: everything else is for people.
 const FLEET_LOOKS: &[&str] = &["status", "audit", "--help", "-h"];
 
+/// The parts of `tripwire fleet policy` that only look.
+const FLEET_POLICY_LOOKS: &[&str] = &["show", "--help", "-h"];
+
 /// Whether a command takes folders away.
 pub(super) fn moves(program: &str) -> bool {
     MOVERS.contains(&program)
@@ -79,6 +82,7 @@ pub(super) fn commands(words: &[String]) -> bool {
     match words {
         [verb, ..] if COMMANDS.contains(&verb.as_str()) => true,
         [verb, rest @ ..] if verb == "approvals" => rest.iter().any(|word| word == "approve" || word == "deny"),
+        [verb, what, act, ..] if verb == "fleet" && what == "policy" => !FLEET_POLICY_LOOKS.contains(&act.as_str()),
         [verb, what, ..] if verb == "fleet" => !FLEET_LOOKS.contains(&what.as_str()),
         [verb, what, ..] => (verb == "review" && what == "decide") || (verb == "mcp" && what == "trust"),
         [_] | [] => false,

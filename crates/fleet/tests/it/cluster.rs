@@ -152,7 +152,8 @@ fn machines(cluster: &TestCluster) {
     let log = log.expect("the servers take a new machine without a restart");
     assert!(matches!(log.append(&Subject::receipts(&own), Sequence(0), "mine").unwrap(), Append::Ack(_)));
     let last = log.last(&Subject::orders()).unwrap().map_or(Sequence(0), |entry| entry.sequence);
-    for foreign in [Subject::receipts(&name("m8")), Subject::machine(&name("m8")), Subject::orders()] {
+    let policy = Subject::policy_for_all();
+    for foreign in [Subject::receipts(&name("m8")), Subject::machine(&name("m8")), Subject::orders(), policy] {
         let after = if foreign == Subject::orders() { last } else { Sequence(0) };
         assert!(!matches!(log.append(&foreign, after, "forged"), Ok(Append::Ack(_))), "{foreign}");
     }

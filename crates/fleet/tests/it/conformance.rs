@@ -15,7 +15,10 @@ use tripwire_fleet::budget::{self, Holder, Reservation};
 use tripwire_fleet::fence::Takeover;
 use tripwire_fleet::log::{Append, Log, LogError, Sequence};
 use tripwire_fleet::machine::{self, Beat, Liveness, MachineState, Part};
-use tripwire_fleet::order::{self, FleetAct, FleetOrder, FleetReceipt, Outcome, SeenOrders, Target};
+use tripwire_fleet::order::{
+    self, FleetAct, FleetOrder, FleetReceipt, Label, OrderHistory, Outcome, SeenOrders, Target,
+};
+use tripwire_fleet::policy::{self, BundleFault, BundleReader, PolicyBundle, PublishError, SeenBundles};
 use tripwire_fleet::record::{self, RecordError, Recorder, Replication};
 use tripwire_fleet::settle::{self, Settled};
 use tripwire_fleet::subject::{Name, Subject};
@@ -36,6 +39,7 @@ pub(crate) fn all(log: &dyn Log, family: &str) {
     heartbeat(log, &own("beat"));
     orders_and_receipts(log, &own("order"));
     approvals(log, &own("approval"));
+    policies(log, &own("policy"));
 }
 
 fn ack(append: Append) -> Sequence {
@@ -251,6 +255,7 @@ fn heartbeat(log: &dyn Log, own: &Name) {
         order: Sequence(0),
         sessions: Vec::new(),
         problems: Vec::new(),
+        policies: None,
         life: life.to_owned(),
         part: Part::Service,
         left_ms: None,
@@ -300,6 +305,9 @@ fn orders_and_receipts(log: &dyn Log, own: &Name) {
         assert!(given.contains(&entry.sequence));
         FleetOrder::open(entry, &[person.verifier()], &mut seen).unwrap();
     }
+    let history = OrderHistory::read(log, &[person.verifier()]).unwrap();
+    let hold = history.hold_for(&BTreeMap::new()).map(|order| order.act);
+    assert_eq!((hold, history.end), (Some(FleetAct::Stop), read[2].sequence));
     let receipt = |order| FleetReceipt {
         order,
         machine: own.clone(),
@@ -338,6 +346,58 @@ fn approvals(log: &dyn Log, own: &Name) {
     assert_eq!(late, Decided::Before(Some(verdict(Answer::Deny, "1"))));
     assert_eq!(approval::decided(log, &proposal, &trusted).unwrap(), Some(verdict(Answer::Deny, "1")));
     assert_eq!(approval::decided(log, &proposal, &[stranger.verifier()]).unwrap(), None);
+}
+
+/// FLEET-6: the newest bundle of a target stands alone, of whoever publishes at the same time; copies and strangers' do not count.
+fn policies(log: &dyn Log, own: &Name) {
+    let (person, stranger) = (Signer::from_seed("p", &[7; 32]), Signer::from_seed("s", &[8; 32]));
+    let label = Label { key: name("family"), value: own.clone() };
+    let target = Target::Label(label.clone());
+    let now_ms = tripwire_workspace::clock::now().epoch_ms();
+    let bundle = |nonce: u64| PolicyBundle {
+        target: target.clone(),
+        digest: Digest::of(&nonce.to_be_bytes()),
+        manifest: "safety:\n  max_iterations: 7\n".to_owned(),
+        cedar: "x".repeat(100_000),
+        who: "ada".to_owned(),
+        at_ms: now_ms + nonce,
+        until_ms: now_ms + 3_600_000,
+        nonce: format!("{own}-{nonce}"),
+    };
+    let (trusted, mut seen) = ([person.verifier()], SeenBundles::default());
+    let reader = BundleReader { trusted: &trusted, now_ms };
+    let look = |seen: &mut SeenBundles| {
+        let all = policy::all(log, reader, seen).unwrap();
+        all.into_iter().find(|published| published.target == target).map(|published| published.bundle)
+    };
+    assert_eq!(look(&mut seen), None);
+    let published: Vec<bool> = std::thread::scope(|scope| {
+        let publish = |nonce| policy::publish(log, &bundle(nonce), &person, reader).is_ok();
+        let threads: Vec<_> = (0..4).map(|nonce| scope.spawn(move || publish(nonce))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(published.last(), Some(&true), "the newest one is never refused");
+    assert_eq!(look(&mut seen), Some(Ok(bundle(3))));
+    let older = policy::publish(log, &bundle(2), &person, reader);
+    assert!(matches!(older, Err(PublishError::Newer { .. })), "{older:?}");
+    let long = PolicyBundle { cedar: "x".repeat(600_000), ..bundle(9) };
+    assert!(matches!(policy::publish(log, &long, &person, reader), Err(PublishError::TooLong { .. })));
+    assert_eq!(look(&mut seen), Some(Ok(bundle(3))), "what is refused changes nothing");
+    // Whoever can write the value cannot make it count.
+    let subject = Subject::policy_for_label(&label.key, &label.value);
+    let write = |text: &str| {
+        let after = log.last(&subject).unwrap().unwrap().sequence;
+        ack(log.append(&subject, after, text).unwrap());
+    };
+    write(&bundle(5).seal(&stranger).unwrap());
+    assert_eq!(look(&mut seen), Some(Err(BundleFault::Untrusted)));
+    write(&bundle(3).seal(&person).unwrap());
+    assert_eq!(look(&mut seen), Some(Err(BundleFault::Replayed)));
+    write(&bundle(1).seal(&person).unwrap());
+    assert!(matches!(look(&mut seen), Some(Err(BundleFault::Older { .. }))));
+    assert!(matches!(look(&mut SeenBundles::default()), Some(Ok(_))), "only who saw the newer one knows");
+    policy::publish(log, &bundle(6), &person, reader).unwrap();
+    assert_eq!(look(&mut seen), Some(Ok(bundle(6))));
 }
 
 /// Sixteen writers of one subject each, and what stands in the log is what each of them wrote, in order. Says the longest time that

@@ -6,6 +6,7 @@
 
 pub mod error;
 pub(crate) mod keys;
+pub mod policy_part;
 pub mod store;
 pub mod template;
 pub(crate) mod tree;

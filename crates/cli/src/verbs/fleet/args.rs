@@ -36,8 +36,10 @@ pub(super) enum FleetVerb {
     Leave(FormArgs),
     /// Take part: copy journals, obey orders, tell that this machine is alive.
     Serve(FleetServeArgs),
-    /// Show machines, sessions and budgets of the fleet.
-    Status(FormArgs),
+    /// Show machines, sessions, budgets and policies of the fleet.
+    Status(FleetStatusArgs),
+    /// Publish this workspace's policy for all machines, show what is published, or take it over here.
+    Policy(FleetPolicyArgs),
     /// Show a budget over all machines, or set its limit.
     Budget(BudgetArgs),
     /// Go on here with a session of a machine that is gone: from now on that machine can append nothing to it.
@@ -111,6 +113,66 @@ pub(super) struct BudgetArgs {
     /// The most that may ever be spent of it, such as `100usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     pub(super) limit: Option<u64>,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FleetStatusArgs {
+    /// Write the figures in Prometheus' text format.
+    #[arg(long, conflicts_with = "json")]
+    pub(super) metrics: bool,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FleetPolicyArgs {
+    #[command(subcommand)]
+    pub(super) act: FleetPolicyVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FleetPolicyVerb {
+    /// Sign this workspace's policy files with your key and publish them for all machines, or for those with a label.
+    Publish(PolicyPublishArgs),
+    /// Show what is published, and what is refused.
+    Show(FormArgs),
+    /// Show how the published policy differs from this workspace's, and write it here.
+    Fetch(PolicyFetchArgs),
+}
+
+impl FleetPolicyArgs {
+    /// Whether nothing is written.
+    pub(super) const fn only_looks(&self) -> bool {
+        match &self.act {
+            FleetPolicyVerb::Show(_) => true,
+            FleetPolicyVerb::Publish(_) | FleetPolicyVerb::Fetch(_) => false,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PolicyPublishArgs {
+    /// Only for machines with this label; it comes before a policy for all.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) label: Option<String>,
+    /// For how many days it holds.
+    #[arg(long, value_name = "DAYS", default_value_t = 365)]
+    pub(super) days: u64,
+    #[command(flatten)]
+    pub(super) place: Where,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PolicyFetchArgs {
+    /// Write it without a question.
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) place: Where,
     #[command(flatten)]
     pub(super) form: Form,
 }

@@ -68,7 +68,13 @@ impl FleetLink {
         let place = place_of(workspace.root());
         let replica = copier.clone().map(|copier| Arc::new(FleetReplica { copier, place }) as Arc<dyn Replica>);
         let over = Arc::new(AtomicBool::new(false));
-        let host = ThisMachine { joined_ms: membership.joined_ms, until: Until::Flag(Arc::clone(&over)), copier, talk };
+        let host = ThisMachine {
+            joined_ms: membership.joined_ms,
+            own: Some(workspace.root().to_owned()),
+            until: Until::Flag(Arc::clone(&over)),
+            copier,
+            talk,
+        };
         let who = membership.as_member(Part::Standby, dead_man)?;
         let money = Arc::new(FleetMoney::begin(Arc::clone(&log), &membership, settings.budget)?);
         let serving = serve(log, host, who)?;

@@ -125,6 +125,11 @@ pub(super) fn folder() -> Result<PathBuf, Problem> {
     Ok(workspace::state_home().ok_or(Problem::NoHome)?.join("tripwire").join("fleet"))
 }
 
+/// Where this machine remembers which policy bundles it has seen.
+pub(super) fn bundles_path() -> Result<PathBuf, Problem> {
+    Ok(folder()?.join("bundles.json"))
+}
+
 impl Membership {
     const VERSION: u32 = 1;
 
@@ -271,6 +276,7 @@ pub(super) fn leave(form: Form) -> Result<Exit, Problem> {
     let Membership { address, machine, credentials, .. } = Membership::load()?;
     file::remove(&Membership::path()?)?;
     file::remove(&folder()?.join("memory.json"))?;
+    file::remove(&bundles_path()?)?;
     if let Some(credentials) = credentials {
         file::remove(&credentials)?;
     }

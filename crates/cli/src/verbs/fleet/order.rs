@@ -50,7 +50,7 @@ pub(super) fn give(
 }
 
 /// The person's key, which is made if there is none.
-fn signer() -> Result<Signer, Problem> {
+pub(super) fn signer() -> Result<Signer, Problem> {
     let home = workspace::key_home().ok_or(Problem::NoHome)?.for_identity();
     let is_new = home.secret_path().symlink_metadata().is_err();
     let signer = home.signer(&std::env::current_dir().unwrap_or_default())?;
@@ -68,6 +68,7 @@ fn obey_here(
 ) -> Result<Option<(Name, FleetReceipt)>, Problem> {
     let host = ThisMachine {
         joined_ms: membership.joined_ms,
+        own: None,
         until: Until::Time(None),
         copier: None,
         talk: Box::new(print::say),

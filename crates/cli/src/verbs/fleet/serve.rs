@@ -16,6 +16,7 @@ pub(super) fn run(args: &FleetServeArgs) -> Result<Exit, Problem> {
     let log = membership.log()?;
     let host = ThisMachine {
         joined_ms: membership.joined_ms,
+        own: None,
         until: Until::Time(args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds))),
         copier: None,
         talk: Box::new(print::say),

@@ -1,70 +1,131 @@
 //! `tripwire fleet status` and `audit`.
 
+use super::args::FleetStatusArgs;
 use super::membership::Membership;
+use super::metrics;
+use super::overview::{Overview, Presence, SeenMachine};
 use super::this_machine::{place_of, sessions, workspaces};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{Form, Out, money};
 use crate::workspace;
-use serde_json::json;
+use serde_json::{Value, json};
+use tripwire_core::record::chain::Digest;
 use tripwire_fleet::audit::{self, Audited, LocalJournal};
-use tripwire_fleet::budget;
-use tripwire_fleet::escrow::Pool;
-use tripwire_fleet::log::Log;
-use tripwire_fleet::machine::{self, Liveness, MachineState};
-use tripwire_fleet::subject::{Name, POOLS};
-use tripwire_workspace::clock;
+use tripwire_fleet::policy::{PolicyStanding, Published};
 
 /// Runs `tripwire fleet status`.
-pub(super) fn status(form: Form) -> Result<Exit, Problem> {
+pub(super) fn status(args: &FleetStatusArgs) -> Result<Exit, Problem> {
     let membership = Membership::load()?;
-    let log = membership.log()?;
-    let (machines, budgets) = (machine::all(log.as_ref())?, budgets(log.as_ref())?);
-    let now_ms = clock::now().epoch_ms();
+    let seen = Overview::gather(&membership)?;
     let mut out = Out::lock();
-    if form.json {
-        out.line(
-            &json!({"version": 1, "fleet": membership.address, "machine": membership.machine, "machines": machines,
-                    "budgets": budgets.iter().map(|(name, pool)| (name.to_string(), json!(pool))).collect::<serde_json::Map<_, _>>()})
-            .to_string(),
-        )?;
-        out.flush()?;
-        return Ok(Exit::Done);
-    }
-    out.prose(&format!("{} as `{}`", membership.address, membership.machine))?;
-    for machine in &machines {
-        let MachineState { machine: name, sessions, problems, .. } = machine;
-        let heard = now_ms.saturating_sub(machine.at_ms) / 1_000;
-        let standing = match machine.liveness(now_ms) {
-            Liveness::Alive => "alive",
-            Liveness::Silent => "SILENT",
-        };
-        let records: u64 = sessions.iter().map(|session| session.records).sum();
-        out.prose(&format!("{name}: {standing}, heard {heard} s ago, {} sessions, {records} records", sessions.len()))?;
-        for problem in problems {
-            out.prose(&format!("  {problem}"))?;
-        }
-    }
-    if machines.is_empty() {
-        out.prose("no machine has served yet; `tripwire fleet serve` does")?;
-    }
-    for (name, pool) in &budgets {
-        let (limit, settled) = (money::dollars(pool.limit.get()), money::dollars(pool.settled.get()));
-        out.prose(&format!("budget {name}: {settled} of {limit} settled, {} blocks out", pool.blocks.len()))?;
+    match (args.metrics, args.form.json) {
+        (true, _) => out.line(metrics::exposition(&seen).trim_end())?,
+        (false, true) => out.line(&as_json(&membership, &seen).to_string())?,
+        (false, false) => in_prose(&membership, &seen, &mut out)?,
     }
     out.flush()?;
     Ok(Exit::Done)
 }
 
-fn budgets(log: &dyn Log) -> Result<Vec<(Name, Pool)>, Problem> {
-    let mut found = Vec::new();
-    for subject in log.subjects(POOLS)? {
-        let name = Name::parse(subject.last_word())?;
-        if let Some(pool) = budget::look(log, &name)? {
-            found.push((name, pool));
+fn as_json(membership: &Membership, seen: &Overview) -> Value {
+    let machine = |machine: &SeenMachine| {
+        let mut value = json!(machine.state);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("presence".to_owned(), json!(machine.presence(seen.now_ms).name()));
+            fields.insert("policy".to_owned(), json!(machine.policy));
+            fields.insert("held".to_owned(), json!(machine.held));
+        }
+        value
+    };
+    let machines: Vec<Value> = seen.machines.iter().map(machine).collect();
+    let budgets: serde_json::Map<_, _> =
+        seen.budgets.iter().map(|(name, pool)| (name.to_string(), json!(pool))).collect();
+    let bundles: Vec<Value> = seen.bundles.iter().map(bundle_json).collect();
+    json!({"version": 1, "fleet": membership.address, "machine": membership.machine, "machines": machines,
+           "budgets": budgets, "bundles": bundles})
+}
+
+/// A bundle without its files.
+pub(super) fn bundle_json(published: &Published) -> Value {
+    match &published.bundle {
+        Ok(bundle) => {
+            json!({"target": bundle.target, "digest": bundle.digest, "who": bundle.who, "at_ms": bundle.at_ms,
+                             "until_ms": bundle.until_ms})
+        }
+        Err(fault) => json!({"target": published.target, "refused": fault.to_string()}),
+    }
+}
+
+fn in_prose(membership: &Membership, seen: &Overview, out: &mut Out) -> Result<(), Problem> {
+    out.prose(&format!("{} as `{}`", membership.address, membership.machine))?;
+    for machine in &seen.machines {
+        let state = &machine.state;
+        let heard = seen.now_ms.saturating_sub(state.at_ms) / 1_000;
+        let standing = match machine.presence(seen.now_ms) {
+            Presence::Alive => "alive",
+            Presence::Silent => "SILENT",
+            Presence::Left => "left",
+        };
+        let (name, sessions, records) = (&state.machine, state.sessions.len(), machine.records());
+        let policy = policy_words(&machine.policy);
+        out.prose(&format!(
+            "{name}: {standing}, heard {heard} s ago, {sessions} sessions, {records} records, policy {policy}"
+        ))?;
+        if let Some(order) = &machine.held {
+            out.prose(&format!("  held by `{}` of {}: {}", order.act.name(), order.who, order.reason))?;
+        }
+        if let PolicyStanding::Drift { runs, .. } = &machine.policy {
+            for running in runs {
+                let digest = running.digest.map_or_else(|| "a policy that cannot be read".to_owned(), short);
+                let more = running.count.saturating_sub(1);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                out.prose(&format!("  runs {digest} in {}{more}", running.at))?;
+            }
+        }
+        for problem in &state.problems {
+            out.prose(&format!("  {problem}"))?;
         }
     }
-    Ok(found)
+    if seen.machines.is_empty() {
+        out.prose("no machine has served yet; `tripwire fleet serve` does")?;
+    }
+    for (name, pool) in &seen.budgets {
+        let (limit, settled) = (money::dollars(pool.limit.get()), money::dollars(pool.settled.get()));
+        out.prose(&format!("budget {name}: {settled} of {limit} settled, {} blocks out", pool.blocks.len()))?;
+    }
+    for published in &seen.bundles {
+        out.prose(&bundle_words(published, seen.now_ms))?;
+    }
+    Ok(())
+}
+
+fn policy_words(standing: &PolicyStanding) -> String {
+    match standing {
+        PolicyStanding::NoBundle => "no bundle".to_owned(),
+        PolicyStanding::Refused { reason } => format!("BUNDLE REFUSED: {reason}"),
+        PolicyStanding::InStep { bundle } => format!("in step with {}", short(*bundle)),
+        PolicyStanding::Drift { bundle, .. } => format!("DRIFT from {}", short(*bundle)),
+        PolicyStanding::Unreported { .. } => "not reported yet".to_owned(),
+    }
+}
+
+/// A bundle in one line.
+pub(super) fn bundle_words(published: &Published, now_ms: u64) -> String {
+    match &published.bundle {
+        Ok(bundle) => {
+            let days = bundle.until_ms.saturating_sub(now_ms) / DAY_MS;
+            let (target, who) = (&bundle.target, &bundle.who);
+            format!("policy for {target}: {} by {who}, valid for {days} more days", short(bundle.digest))
+        }
+        Err(fault) => format!("policy for {}: REFUSED: {fault}", published.target),
+    }
+}
+
+/// A digest as people compare it.
+fn short(digest: Digest) -> String {
+    let text = digest.to_string();
+    format!("sha256:{}", text.get(..16).unwrap_or(&text))
 }
 
 /// Runs `tripwire fleet audit`.
@@ -114,3 +175,5 @@ fn in_words(audited: &Audited) -> String {
     let over = audited.taken_over_by.as_ref().map(|machine| format!(", taken over by {machine}")).unwrap_or_default();
     format!("{subject}: {records} records verify, {local}{over}")
 }
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

@@ -3,25 +3,30 @@
 use crate::error::Problem;
 use crate::notify;
 use crate::workspace;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, UNIX_EPOCH};
+use tripwire_authority::current;
 use tripwire_console::control::{self, Actor};
 use tripwire_console::resume::{self, ResumeOrder};
+use tripwire_console::summary;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::chain::Digest;
 use tripwire_fleet::copier::Copier;
 use tripwire_fleet::host::{Host, Obeyed};
+use tripwire_fleet::machine::RunningPolicy;
 use tripwire_fleet::order::FleetAct;
 use tripwire_fleet::subject::Name;
 use tripwire_journal::note::Verifier;
 use tripwire_journal::{SessionId, SessionPaths};
-use tripwire_session::driver::{Driver, views};
-use tripwire_session::supervised::StopReceipt;
+use tripwire_session::driver::{Driver, frozen_rules, views};
+use tripwire_session::supervised::{self, StopReceipt, Supervisor};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::control::order::Order;
+use tripwire_workspace::loop_lock::LoopLock;
 
 /// The name of a workspace in the fleet.
 pub(super) fn place_of(root: &Path) -> Name {
@@ -113,6 +118,8 @@ pub(super) enum Until {
 pub(super) struct ThisMachine {
     /// Sessions that were over before are not copied.
     pub(super) joined_ms: u64,
+    /// The workspace of this process: its policy counts before anything was recorded there.
+    pub(super) own: Option<PathBuf>,
     pub(super) until: Until,
     /// Who copies sessions of this process, if anybody does.
     pub(super) copier: Option<Copier>,
@@ -162,6 +169,30 @@ impl Host for ThisMachine {
         Ok(())
     }
 
+    fn policies(&self) -> Vec<RunningPolicy> {
+        let mut found: BTreeMap<Option<Digest>, RunningPolicy> = BTreeMap::new();
+        let mut add = |digest: Option<Digest>, at: String| {
+            found.entry(digest).or_insert(RunningPolicy { digest, count: 0, at }).count += 1;
+        };
+        for workspace in workspaces() {
+            let (root, layout) = (workspace.root(), workspace.layout());
+            let sessions = sessions(&workspace, self.joined_ms);
+            if sessions.is_empty() && self.own.as_deref() != Some(root) {
+                continue;
+            }
+            let next = current::rules(layout).ok().flatten();
+            add(next, root.display().to_string());
+            for paths in sessions {
+                // A session keeps the policy that it began with.
+                let frozen = frozen_rules(layout, paths.session());
+                if frozen.is_some() && frozen != next && is_live(&workspace, &paths) {
+                    add(frozen, format!("{}: {}", root.display(), paths.session()));
+                }
+            }
+        }
+        found.into_values().take(POLICIES_TOLD).collect()
+    }
+
     fn now_ms(&self) -> u64 {
         clock::now().epoch_ms()
     }
@@ -178,5 +209,19 @@ impl Host for ThisMachine {
     }
 }
 
+/// Whether an agent may still act in a session. What nobody runs and nobody has written to for a while is not opened.
+fn is_live(workspace: &Workspace, paths: &SessionPaths) -> bool {
+    let (layout, session) = (workspace.layout(), paths.session());
+    let silent_ms = clock::now().epoch_ms().saturating_sub(changed_ms(paths.dir()));
+    let supervised = supervised::look(layout, session).ok().flatten();
+    let is_run = supervised.is_some_and(|seen| seen.supervisor == Supervisor::Alive);
+    (is_run || LoopLock::is_held(layout, session) || silent_ms < LIVE_MS)
+        && summary::of_session(workspace, session.clone(), &BTreeMap::new()).standing.is_live()
+}
+
+/// Silence after which a session that no process runs is not looked at.
+const LIVE_MS: u64 = 10 * 60 * 1_000;
+/// Different policies that a heartbeat names.
+const POLICIES_TOLD: usize = 50;
 /// Workspaces that are ordered at the same time.
 const AT_ONCE: usize = 16;

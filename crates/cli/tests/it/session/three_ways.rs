@@ -65,6 +65,18 @@ const VERBS: &[Verb] = &[
         (&["fleet", "join", "nonsense"], &[2]),
     ),
     Verb(
+        "fleet",
+        (&["fleet", "policy", "publish", "--help"], &[0]),
+        (&["fleet", "policy", "fetch", "--yes"], &[2]),
+        (&["fleet", "policy", "publish", "--label", "nonsense"], &[2]),
+    ),
+    Verb(
+        "fleet",
+        (&["fleet", "policy", "show", "--help"], &[0]),
+        (&["fleet", "policy", "show"], &[2]),
+        (&["fleet", "status", "--metrics", "--json"], &[2]),
+    ),
+    Verb(
         "cost",
         (&["cost", "--prices"], &[0]),
         (&["cost", "--explain", "9"], &[2]),

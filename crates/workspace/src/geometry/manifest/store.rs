@@ -67,9 +67,22 @@ pub fn update_after(
     edits: &[Edit],
     before: impl FnOnce(&str) -> Result<(), FileError>,
 ) -> Result<Manifest, UpdateError> {
+    let edited = yaml_edit::apply(&read.text, edits);
+    let text = edited.map_err(|cause| UpdateError::Edit { file: read.file.clone(), cause })?;
+    replace_after(read, text, before)
+}
+
+/// Puts another text in the place of the manifest that was read before, under the same conditions as [`update`].
+pub fn replace(read: &Manifest, text: String) -> Result<Manifest, UpdateError> {
+    replace_after(read, text, |_| Ok(()))
+}
+
+fn replace_after(
+    read: &Manifest,
+    text: String,
+    before: impl FnOnce(&str) -> Result<(), FileError>,
+) -> Result<Manifest, UpdateError> {
     let file = read.file.as_path();
-    let text =
-        yaml_edit::apply(&read.text, edits).map_err(|cause| UpdateError::Edit { file: file.to_owned(), cause })?;
     let unchanged = |at: &Path| read_bounded(at, MANIFEST_BYTES_MAX).is_ok_and(|bytes| bytes == read.text.as_bytes());
     let meanwhile = || UpdateError::ChangedMeanwhile { file: file.to_owned() };
     // The lock keeps our own processes apart; a person's editor does not know it, hence the swap below.

@@ -1,0 +1,93 @@
+//! The whole fleet at one moment: machines with the policy that they run and the order that holds them, budgets, bundles.
+
+use super::bundles;
+use super::membership::Membership;
+use crate::error::Problem;
+use tripwire_fleet::budget;
+use tripwire_fleet::escrow::Pool;
+use tripwire_fleet::log::Log;
+use tripwire_fleet::machine::{self, Liveness, MachineState};
+use tripwire_fleet::order::{FleetOrder, OrderHistory};
+use tripwire_fleet::policy::{PolicyStanding, Published};
+use tripwire_fleet::subject::{Name, POOLS};
+use tripwire_workspace::clock;
+
+/// A fleet at one moment.
+pub(super) struct Overview {
+    pub(super) machines: Vec<SeenMachine>,
+    pub(super) budgets: Vec<(Name, Pool)>,
+    pub(super) bundles: Vec<Published>,
+    pub(super) now_ms: u64,
+}
+
+/// A machine as others see it.
+pub(super) struct SeenMachine {
+    pub(super) state: MachineState,
+    pub(super) policy: PolicyStanding,
+    /// The order that keeps its agents from working.
+    pub(super) held: Option<FleetOrder>,
+}
+
+/// Whether a machine takes part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    Alive,
+    /// Nobody hears it.
+    Silent,
+    /// It left in order.
+    Left,
+}
+
+impl Presence {
+    pub(super) const ALL: [Self; 3] = [Self::Alive, Self::Silent, Self::Left];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Silent => "silent",
+            Self::Left => "left",
+        }
+    }
+}
+
+impl SeenMachine {
+    pub(super) const fn presence(&self, now_ms: u64) -> Presence {
+        match (self.state.left_ms, self.state.liveness(now_ms)) {
+            (Some(_), _) => Presence::Left,
+            (None, Liveness::Alive) => Presence::Alive,
+            (None, Liveness::Silent) => Presence::Silent,
+        }
+    }
+
+    /// How many journal lines of it are in the fleet.
+    pub(super) fn records(&self) -> u64 {
+        self.state.sessions.iter().map(|session| session.records).sum()
+    }
+}
+
+impl Overview {
+    /// Reads the fleet of this machine.
+    pub(super) fn gather(membership: &Membership) -> Result<Self, Problem> {
+        let log = membership.log()?;
+        let log = log.as_ref();
+        let (bundles, orders) = (bundles::read(log)?, OrderHistory::read(log, &bundles::trusted()?)?);
+        let seen = |state: MachineState| SeenMachine {
+            policy: PolicyStanding::of(&state, &bundles),
+            held: orders.hold_for(&state.labels).cloned(),
+            state,
+        };
+        let machines = machine::all(log)?.into_iter().map(seen).collect();
+        Ok(Self { machines, budgets: budgets(log)?, bundles, now_ms: clock::now().epoch_ms() })
+    }
+}
+
+fn budgets(log: &dyn Log) -> Result<Vec<(Name, Pool)>, Problem> {
+    let mut found = Vec::new();
+    for subject in log.subjects(POOLS)? {
+        let name = Name::parse(subject.last_word())?;
+        if let Some(pool) = budget::look(log, &name)? {
+            found.push((name, pool));
+        }
+    }
+    Ok(found)
+}
