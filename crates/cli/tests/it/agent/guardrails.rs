@@ -1,6 +1,6 @@
 //! The guardrails of our own loop, end to end, beyond the document's own steps (those are in `seeds.rs`).
 
-use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, untested, until};
+use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, until};
 use serde_json::{Value, json};
 
 #[test]
