@@ -144,13 +144,26 @@ impl Log for NatsLog {
             return Ok(next.into_iter().collect());
         }
         let mut entries: Vec<Entry> = Vec::new();
+        let mut by_batches = true;
         while entries.len() < limit {
             let from = entries.last().map_or(after, |entry| entry.sequence);
-            let page = self.get_batch(subject, from, limit - entries.len())?;
-            if page.is_empty() {
-                break;
+            let page = if by_batches { self.get_batch(subject, from, limit - entries.len()) } else { Ok(Vec::new()) };
+            let page = match page {
+                Err(LogError::Unreachable(_)) => {
+                    by_batches = false;
+                    Vec::new()
+                }
+                page => page?,
+            };
+            if !page.is_empty() {
+                entries.extend(page);
+                continue;
             }
-            entries.extend(page);
+            // Any server may answer a batch, also one that is behind or has just come back: the leader says where the end is.
+            match self.get(subject, &json!({"seq": from.0 + 1, "next_by_subj": subject.as_str()}))? {
+                Some(entry) => entries.push(entry),
+                None => break,
+            }
         }
         Ok(entries)
     }

@@ -13,7 +13,7 @@ use tripwire_fleet::audit::{self, LocalJournal};
 use tripwire_fleet::bucket::{self, Draw, Drawn, RateLimits};
 use tripwire_fleet::budget::{self, Holder, Reservation};
 use tripwire_fleet::fence::Takeover;
-use tripwire_fleet::log::{Append, Log, LogError, Sequence};
+use tripwire_fleet::log::{Append, Entry, Log, LogError, Sequence};
 use tripwire_fleet::machine::{self, Beat, Liveness, MachineState, Part};
 use tripwire_fleet::order::{
     self, FleetAct, FleetOrder, FleetReceipt, Label, OrderHistory, Outcome, SeenOrders, Target,
@@ -426,12 +426,22 @@ pub(crate) fn many_writers(log: &dyn Log, family: &str, writers: usize, each: us
     });
     for writer in 0..writers {
         let subject = Subject::receipts(&name(&format!("{family}-{writer}")));
-        let found: Vec<String> =
-            log.read(&subject, Sequence(0), usize::MAX).unwrap().into_iter().map(|entry| entry.text).collect();
+        let found: Vec<String> = read_whole(log, &subject).into_iter().map(|entry| entry.text).collect();
         let wanted: Vec<String> = (0..each).map(|number| format!("{writer} {number}")).collect();
         assert_eq!(found, wanted);
     }
     longest.into_inner().unwrap()
+}
+
+/// Reads a subject; servers that choose a new leader just now are asked again.
+fn read_whole(log: &dyn Log, subject: &Subject) -> Vec<Entry> {
+    let begun = Instant::now();
+    loop {
+        match log.read(subject, Sequence(0), usize::MAX) {
+            Err(LogError::Unreachable(_)) if begun.elapsed() < PATIENCE => {}
+            read => return read.unwrap(),
+        }
+    }
 }
 
 const LEASE: Duration = Duration::from_secs(30);
