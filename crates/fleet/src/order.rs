@@ -87,6 +87,14 @@ impl fmt::Display for Label {
 }
 
 impl Target {
+    /// The machines with a label, or all of them where none is given.
+    ///
+    /// # Errors
+    /// When the label has another form.
+    pub fn of_label(label: Option<&str>) -> Result<Self, LabelError> {
+        label.map_or(Ok(Self::All), |text| Label::parse(text).map(Self::Label))
+    }
+
     /// Whether a machine with these labels is meant.
     #[must_use]
     pub fn is_for(&self, labels: &BTreeMap<Name, Name>) -> bool {

@@ -3,7 +3,7 @@
 use crate::limits::LOOK_EVERY;
 use std::io;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tripwire_workspace::geometry::layout::Layout;
 
@@ -23,12 +23,12 @@ pub(crate) struct Orders {
     layout: Layout,
     known: watch::Sender<Standing>,
     /// Set when the gateway ends: a stop, whatever the files say.
-    ended: OnceLock<()>,
+    ended: AtomicBool,
 }
 
 impl Orders {
     pub(crate) fn new(layout: &Layout) -> Self {
-        Self { layout: layout.clone(), known: watch::Sender::new(read(layout)), ended: OnceLock::new() }
+        Self { layout: layout.clone(), known: watch::Sender::new(read(layout)), ended: AtomicBool::new(false) }
     }
 
     /// What was ordered at the last look, at most [`LOOK_EVERY`] ago.
@@ -38,14 +38,14 @@ impl Orders {
 
     /// What is ordered now: nothing leaves after a person was told that everything is stopped or paused.
     pub(crate) fn look(&self) -> Standing {
-        let now = if self.ended.get().is_some() { Standing::Stopped } else { read(&self.layout) };
+        let now = if self.ended.load(Ordering::Relaxed) { Standing::Stopped } else { read(&self.layout) };
         self.known.send_if_modified(|known| std::mem::replace(known, now) != now);
         now
     }
 
     /// Stops everything because the gateway ends.
     pub(crate) fn end(&self) {
-        self.ended.get_or_init(|| ());
+        self.ended.store(true, Ordering::Relaxed);
         self.look();
     }
 

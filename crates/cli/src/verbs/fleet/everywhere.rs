@@ -10,15 +10,12 @@ use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
-use tripwire_fleet::order::{FleetAct, Label, Target};
+use tripwire_fleet::order::{FleetAct, Target};
 use tripwire_workspace::account;
 
 /// Gives an order to more than one workspace.
 pub(crate) fn order_everywhere(wide: &WideOrder<'_>) -> Result<Exit, Problem> {
-    let target = match &wide.scope.targets.label {
-        Some(text) => Target::Label(Label::parse(text)?),
-        None => Target::All,
-    };
+    let target = Target::of_label(wide.scope.targets.label.as_deref())?;
     match (Membership::find()?, &target) {
         (None, Target::Label(_)) => Err(FleetError::NotJoined.into()),
         (None, Target::All) if wide.scope.way.dry_run => print_dry(wide),

@@ -5,7 +5,7 @@ use super::bundles;
 use super::membership::{FleetError, Membership};
 use super::order::signer;
 use super::policy_files::PolicyFiles;
-use super::status::{bundle_json, bundle_words};
+use super::status::{DAY_MS, bundle_json, bundle_words};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self as talk, Form, Out};
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
-use tripwire_fleet::order::{Label, Target};
+use tripwire_fleet::order::Target;
 use tripwire_fleet::policy::{self, BundleFault, BundleReader, PolicyBundle};
 use tripwire_workspace::{account, clock};
 
@@ -66,10 +66,7 @@ pub(super) fn run(args: &FleetPolicyArgs) -> Result<Exit, Problem> {
 }
 
 fn publish(args: &PolicyPublishArgs) -> Result<Exit, Problem> {
-    let target = match &args.label {
-        Some(text) => Target::Label(Label::parse(text)?),
-        None => Target::All,
-    };
+    let target = Target::of_label(args.label.as_deref())?;
     if !(1..=DAYS_MAX).contains(&args.days) {
         return Err(FleetPolicyError::Days { days: args.days }.into());
     }
@@ -180,4 +177,3 @@ fn agree(args: &PolicyFetchArgs) -> Result<(), Problem> {
 }
 
 const DAYS_MAX: u64 = 3_650;
-const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

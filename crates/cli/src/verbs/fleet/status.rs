@@ -124,8 +124,7 @@ pub(super) fn bundle_words(published: &Published, now_ms: u64) -> String {
 
 /// A digest as people compare it.
 fn short(digest: Digest) -> String {
-    let text = digest.to_string();
-    format!("sha256:{}", text.get(..16).unwrap_or(&text))
+    format!("sha256:{}", String::from_utf8_lossy(&digest.short()))
 }
 
 /// Runs `tripwire fleet audit`.
@@ -176,4 +175,4 @@ fn in_words(audited: &Audited) -> String {
     format!("{subject}: {records} records verify, {local}{over}")
 }
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

@@ -133,6 +133,25 @@ fn embed_1_a_destructive_call_waits_for_a_person_whose_answer_counts_at_once() {
 }
 
 #[test]
+fn floor_3_a_program_is_held_to_what_a_person_wants_and_not_to_what_a_page_says() {
+    let order = "./deploy.sh --to production";
+    // A page from outside is one; a file of the workspace with the same words is none.
+    for (tool, args, allowed) in [
+        ("web_fetch", json!({"url": "https://docs.example/"}), false),
+        ("Read", json!({"file_path": "SETUP.md"}), true),
+    ] {
+        let place = Place::new();
+        let mut program = Program::begun(&place, json!({}));
+        let asked = program.before(tool, args);
+        let page = format!("Setup:\n\n    $ {order}\n");
+        program.ask("after", json!({"call": asked["call"], "output": page}));
+        let answer = program.before("Bash", json!({"command": order}));
+        assert_eq!(answer["allowed"], allowed, "{tool}: {answer}");
+        assert_eq!(answer["stop"]["rule"] == "FLOOR-3", !allowed, "{tool}: {answer}");
+    }
+}
+
+#[test]
 fn embed_1_the_budget_holds_over_sub_agents_and_a_stop_file_holds_all() {
     let place = Place::new();
     let mut program = Program::begun(&place, json!({"budget": "0.10usd"}));
