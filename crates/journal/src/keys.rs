@@ -141,11 +141,12 @@ impl KeyHome {
     fn seed(&self, workspace: &Path, purpose: &[u8]) -> Result<[u8; 32], JournalError> {
         let path = self.secret_path();
         self.ensure_outside(workspace, &path)?;
-        let signer = match read_secret(&path)? {
-            Some(signer) => signer,
-            None => self.create(&path)?,
+        let secret = match secret_text(&path)? {
+            // The text is enough; to compute the public half would cost every hook more than all its digests.
+            Some(text) if Signer::is_secret_text(&text) => text.trim_end().to_owned(),
+            Some(_) => return Err(unusable(&path, NO_KEY)),
+            None => self.create(&path)?.to_secret_text(),
         };
-        let secret = signer.to_secret_text();
         Ok(*Digest::of_parts([purpose, secret.as_bytes()]).as_bytes())
     }
 
@@ -268,6 +269,12 @@ impl KeyHome {
 }
 
 fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
+    let Some(text) = secret_text(path)? else { return Ok(None) };
+    Signer::parse(&text).map(Some).ok_or_else(|| unusable(path, NO_KEY))
+}
+
+/// The text of a key that its owner alone can read.
+fn secret_text(path: &Path) -> Result<Option<String>, JournalError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -278,12 +285,11 @@ fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
         return Err(unusable(path, "others than its owner can read it"));
     }
     let bytes = bounded::read_beginning(file, KEY_BYTES_MAX).map_err(|error| JournalError::io("read", path, error))?;
-    std::str::from_utf8(&bytes)
-        .ok()
-        .and_then(Signer::parse)
-        .map(Some)
-        .ok_or_else(|| unusable(path, "it is not a signing key"))
+    String::from_utf8(bytes).map(Some).map_err(|_not_text| unusable(path, NO_KEY))
 }
+
+/// Why a file is not used as a key.
+const NO_KEY: &str = "it is not a signing key";
 
 /// More than any signing key has.
 const KEY_BYTES_MAX: u64 = 4_096;
@@ -332,6 +338,24 @@ mod tests {
         let open = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(inside.secret_path(), open).unwrap();
         assert!(matches!(inside.signer(&workspace), Err(JournalError::Key { .. })));
+    }
+
+    #[test]
+    fn a_seed_is_made_from_the_keys_text_and_a_file_that_is_no_key_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = KeyHome::at(temp.path().join("state"));
+        let workspace = temp.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let first = home.redaction_seed(&workspace).unwrap();
+        let secret = home.signer(&workspace).unwrap().to_secret_text();
+        let expected = Digest::of_parts([b"tripwire redaction 1\0".as_slice(), secret.as_bytes()]);
+        assert_eq!((first, home.redaction_seed(&workspace).unwrap()), (*expected.as_bytes(), first));
+        assert_ne!(home.link_seed(&workspace).unwrap(), first);
+        for text in ["", "PRIVATE+KEY+tripwire-journal+eb5aa0fa", "PRIVATE+KEY+name+id+AAAA", "\u{fffd}"] {
+            std::fs::write(home.secret_path(), text).unwrap();
+            let refused = home.redaction_seed(&workspace);
+            assert!(matches!(refused, Err(JournalError::Key { .. })), "{text}");
+        }
     }
 
     #[test]

@@ -130,12 +130,32 @@ impl Signer {
     /// Reads what [`Self::to_secret_text`] wrote.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        let SecretParts { name, id, seed } = SecretParts::of(text)?;
+        let signer = Self::from_seed(name, &seed);
+        (hex(signer.verifier().id()) == id).then_some(signer)
+    }
+
+    /// Whether a text has the form of what [`Self::to_secret_text`] wrote; whether its id is the key's own is not computed.
+    #[must_use]
+    pub fn is_secret_text(text: &str) -> bool {
+        SecretParts::of(text).is_some()
+    }
+}
+
+/// The parts of a secret key's text.
+struct SecretParts<'a> {
+    name: &'a str,
+    id: &'a str,
+    seed: [u8; 32],
+}
+
+impl<'a> SecretParts<'a> {
+    fn of(text: &'a str) -> Option<Self> {
         let mut parts = text.trim_end().strip_prefix("PRIVATE+KEY+")?.splitn(3, '+');
         let (name, id) = (parts.next()?, parts.next()?);
         let key = STANDARD.decode(parts.next()?).ok()?;
         let (algorithm, seed) = key.split_first()?;
-        let signer = Self::from_seed(name, seed.try_into().ok()?);
-        (*algorithm == ALGORITHM && hex(signer.verifier().id()) == id).then_some(signer)
+        (*algorithm == ALGORITHM).then_some(Self { name, id, seed: seed.try_into().ok()? })
     }
 }
 

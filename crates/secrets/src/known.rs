@@ -94,6 +94,9 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 pub(crate) fn strength(name: &str) -> Option<NameStrength> {
+    if !may_be_secret(name) {
+        return None;
+    }
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
     let found = if WEAK.iter().any(|word| plain.ends_with(word)) {
@@ -103,6 +106,38 @@ pub(crate) fn strength(name: &str) -> Option<NameStrength> {
         STRONG.iter().any(|word| plain.contains(word)).then_some(NameStrength::Strong)
     };
     found.filter(|_| !HARMLESS.iter().any(|word| plain.contains(word)))
+}
+
+/// The longest name that is looked at before its words are compared.
+const QUICK_BYTES_MAX: usize = 64;
+
+/// Whether a name holds a part without which no name is secret. Every field of a JSON text is asked, and nearly none has one.
+fn may_be_secret(name: &str) -> bool {
+    let mut plain = [0_u8; QUICK_BYTES_MAX];
+    let mut places = plain.iter_mut();
+    for letter in name.bytes().filter(u8::is_ascii_alphanumeric) {
+        let Some(place) = places.next() else { return true };
+        *place = letter.to_ascii_lowercase();
+    }
+    let mut rest = plain.as_slice();
+    while let [first, tail @ ..] = rest {
+        let parts: &[&str] = match first {
+            b'a' => &["auth"],
+            b'c' => &["credential", "connectionstring"],
+            b'k' => &["key"],
+            b'p' => &["pass", "pwd"],
+            b's' => &["secret"],
+            b't' => &["token"],
+            // What is left is not filled.
+            0 => return false,
+            _ => &[],
+        };
+        if parts.iter().any(|part| rest.starts_with(part.as_bytes())) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Names whose values are secret, without their signs.
@@ -159,3 +194,24 @@ const HARMLESS: [&str; 28] = [
     "tokenizer",
     "sshaskpass",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_secret_name_passes_the_first_look_and_plain_names_do_not() {
+        for word in STRONG.iter().chain(&WEAK) {
+            for name in [(*word).to_string(), word.to_ascii_uppercase(), alloc::format!("my_{word}-x")] {
+                assert!(may_be_secret(&name), "{name}");
+            }
+            assert!(
+                may_be_secret(&alloc::format!("{}{word}", "x".repeat(QUICK_BYTES_MAX))),
+                "a long name is read whole"
+            );
+        }
+        for name in ["", "command", "tool_use_id", "session", "kind", "état", "a.b-c_d"] {
+            assert!(!may_be_secret(name), "{name}");
+        }
+    }
+}

@@ -1,12 +1,13 @@
 //! The state file: where the session stood after some record, so that opening it reads no journal.
 //!
 //! It holds nothing that the journal does not hold: the frozen head, and what the records after it came to. It is bytes
-//! and not JSON because every hook reads and writes it; a digest behind it seals it.
+//! and not JSON because every hook reads and writes it. A checksum behind it tells what a crash left half written; it proves
+//! nothing more, and nothing rests on the file that the journal does not hold.
 
 use super::dir::SessionDir;
 use super::recent::Memo;
 use crate::body::Frozen;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
@@ -15,9 +16,10 @@ use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
 use tripwire_workspace::control::Seen;
 use tripwire_workspace::geometry::wall_clock::WallClock;
+use twox_hash::XxHash64;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 /// The largest state file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -79,7 +81,23 @@ pub(super) struct StateFile {
     /// What the session froze of its authority.
     frozen: Frozen,
     /// The engine's own snapshot.
-    chain: Vec<u8>,
+    chain: Snapshot,
+}
+
+/// Bytes that are read and written in one piece and not one by one.
+#[derive(Debug)]
+struct Snapshot(Vec<u8>);
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&[u8]>::deserialize(deserializer).map(|bytes| Self(bytes.to_owned()))
+    }
 }
 
 /// The same, borrowed from what a process knows.
@@ -92,7 +110,7 @@ struct WrittenState<'a> {
     seen: &'a Seen,
     memo: &'a Memo,
     frozen: &'a Frozen,
-    chain: Vec<u8>,
+    chain: Snapshot,
 }
 
 /// Everything that a process knows of a session, and that a state file carries to the next process.
@@ -119,7 +137,7 @@ impl SessionState {
     }
 
     /// Writes the state file over the one before, under the session's lock, in place: a new file and a rename would cost
-    /// every hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal,
+    /// every hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its checksum,
     /// and then the journal gives it again. `hash` is that of the last record that was taken in.
     pub(super) fn save(&self, dir: SessionDir<'_>, hash: Digest) -> Result<(), StateError> {
         let written = WrittenState {
@@ -130,11 +148,11 @@ impl SessionState {
             seen: &self.seen,
             memo: &self.memo,
             frozen: &self.frozen,
-            chain: self.chain.snapshot()?,
+            chain: Snapshot(self.chain.snapshot()?),
         };
         let mut bytes = postcard::to_allocvec(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))?;
-        let seal = Digest::of(&bytes);
-        bytes.extend_from_slice(seal.as_bytes());
+        let checksum = checksum(&bytes);
+        bytes.extend_from_slice(&checksum);
         Ok(file::write_in_place(&path(dir), &bytes)?)
     }
 }
@@ -142,7 +160,7 @@ impl SessionState {
 impl StateFile {
     /// What it says; `None` when the engine's snapshot is damaged or older, and must be rebuilt.
     pub(super) fn state(self, dir: SessionDir<'_>) -> Result<Option<SessionState>, StateError> {
-        match Chain::restore(&self.chain) {
+        match Chain::restore(&self.chain.0) {
             Ok(chain) => Ok(Some(SessionState {
                 chain,
                 seen: self.seen,
@@ -165,8 +183,8 @@ impl StateFile {
             return Ok(None);
         }
         let bytes = read_bounded(&path, BYTES_MAX)?;
-        let Some((body, seal)) = bytes.split_last_chunk() else { return Ok(None) };
-        if Digest::of(body).as_bytes() != seal {
+        let Some((body, written)) = bytes.split_last_chunk() else { return Ok(None) };
+        if checksum(body) != *written {
             return Ok(None);
         }
         match postcard::take_from_bytes::<u32>(body) {
@@ -175,6 +193,12 @@ impl StateFile {
             Ok(_) | Err(_) => Ok(None),
         }
     }
+}
+
+/// XXH64: a cryptographic digest of these bytes was a sixth of a hook's instructions, and who can write the file could write
+/// that as well.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    XxHash64::oneshot(0, bytes).to_le_bytes()
 }
 
 /// Where a session's state lives.
@@ -238,7 +262,7 @@ mod tests {
             Digest::of(&fs::read(path(SessionDir { layout: &layout, session: &session })).unwrap()).to_string();
         assert_eq!(
             (VERSION, digest.as_str()),
-            (11, "becb94296bbbaa6cba8208fbdf166a62300e163220b0e186482c3622f0353045"),
+            (12, "8564571672be5321248e34adf6dec59f68dc5e373d93ed544596d4de801defd8"),
             "a known session leaves another file; if a type in it changed, raise VERSION, else an older file would be read as something else",
         );
     }

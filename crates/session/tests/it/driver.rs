@@ -8,7 +8,6 @@ use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Fault, What};
 use tripwire_core::label::Label;
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
 use tripwire_session::driver::{Driver, StepOutcome, views};
 use tripwire_workspace::geometry::layout::Layout;
@@ -226,8 +225,8 @@ fn log_1_a_lost_or_damaged_state_file_is_rebuilt_from_the_journal() {
         assert!(inputs >= 5, "{damage}: {inputs}");
         driver = resumed;
     }
-    // A sealed file of version 99.
-    fs::write(&state, [&[99], Digest::of(&[99]).as_bytes().as_slice()].concat()).unwrap();
+    // A whole file of version 99.
+    fs::write(&state, [[99].as_slice(), &twox_hash::XxHash64::oneshot(0, &[99]).to_le_bytes()].concat()).unwrap();
     let error = Driver::resume(&place.layout, driver.session()).unwrap_err();
     assert!(error.to_string().contains("version 99") && error.hint().contains("remove"), "{error}");
 }

@@ -57,12 +57,12 @@ impl Said {
     }
 }
 
-/// A state file as a tripwire of another version would have written it, sealed like any.
+/// A state file as a tripwire of another version would have written it, with the checksum of any.
 pub(crate) fn of_version(version: u8, state: &[u8]) -> Vec<u8> {
-    let mut bytes = state[..state.len() - 32].to_vec();
+    let mut bytes = state[..state.len() - 8].to_vec();
     bytes[0] = version;
-    let seal = tripwire_core::record::chain::Digest::of(&bytes);
-    bytes.extend_from_slice(seal.as_bytes());
+    let checksum = twox_hash::XxHash64::oneshot(0, &bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
