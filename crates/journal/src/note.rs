@@ -136,8 +136,7 @@ impl Signer {
     }
 
     /// Whether a text has the form of what [`Self::to_secret_text`] wrote; whether its id is the key's own is not computed.
-    #[must_use]
-    pub fn is_secret_text(text: &str) -> bool {
+    pub(crate) fn is_secret_text(text: &str) -> bool {
         SecretParts::of(text).is_some()
     }
 }

@@ -128,7 +128,7 @@ fn may_be_secret(name: &str) -> bool {
             b'p' => &["pass", "pwd"],
             b's' => &["secret"],
             b't' => &["token"],
-            // What is left is not filled.
+            // The name has ended.
             0 => return false,
             _ => &[],
         };

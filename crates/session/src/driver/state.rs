@@ -195,8 +195,8 @@ impl StateFile {
     }
 }
 
-/// XXH64: a cryptographic digest of these bytes was a sixth of a hook's instructions, and who can write the file could write
-/// that as well.
+/// XXH64: on a processor without SHA instructions, SHA-256 of these bytes was a quarter of a hook's instructions, and whoever
+/// can write the file could write that as well.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     XxHash64::oneshot(0, bytes).to_le_bytes()
 }

@@ -118,10 +118,11 @@ fn floor_3_the_loop_holds_what_a_page_said_also_when_it_is_taken_up_again() {
 
     let fixture = AgentFixture::new();
     let read = page(&fixture);
-    let running = fixture.start(&[read.clone(), shell("sleep 4")], &[]);
-    until("the second call runs", || fixture.journal().iter().any(|line| line.to_string().contains("sleep 4")));
+    let long = || shell("touch started; sleep 60");
+    let running = fixture.start(&[read.clone(), long()], &[]);
+    until("the second call runs", || fixture.work().join("started").exists());
     running.kill();
-    let engine = fixture.cassette("model.jsonl", &[read, shell("sleep 4"), ordered(), finish()]);
+    let engine = fixture.cassette("model.jsonl", &[read, long(), ordered(), finish()]);
     fixture.run(&["agent", "--resume", &fixture.sessions()[0], "--engine", &engine]);
     assert!(!fixture.work().join("made-for-the-page.txt").exists());
     assert!(fixture.transcript_text().contains("stands in text from the web"), "{}", fixture.transcript_text());
