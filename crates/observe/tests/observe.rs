@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use tripwire_observe::{Neighbours, OBSERVE_VERSION, RawCall, Volatility, normalise, observe, sketch_of};
+use tripwire_testing::sized;
 
 /// Pieces from which volatile shapes arise, also broken ones.
 fn pieces() -> impl Strategy<Value = String> {
@@ -44,7 +45,7 @@ fn a_time_before_an_id_is_a_time_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sized(1_000, 4_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn normalising_twice_is_normalising_once(text in pieces()) {

@@ -115,7 +115,7 @@ fn floor_1_a_wrapper_neither_hides_a_hold_nor_makes_one() {
 #[test]
 fn bombs_and_long_lines_end_in_time() {
     let judge = Judge::new(Facts { workspace: "/nonexistent".into(), cwd: "/nonexistent".into(), ..Facts::default() });
-    let deep = sized(5_000, 100_000);
+    let deep = sized(2_000, 100_000);
     let long = sized(1 << 16, 1 << 20);
     let bombs = [
         "(".repeat(deep),

@@ -59,6 +59,7 @@ fn ten_thousand_events_are_a_page_below_two_megabytes_that_opens_from_disk() {
     let file = place.path().join("morning.html");
     place.run(&["report", "--html", file.to_str().unwrap()]).ended(0);
     let bytes = fs::metadata(&file).unwrap().len();
+    eprintln!("the page of {count} events has {bytes} bytes");
     assert!(bytes <= 2 << 20, "{bytes} bytes of {count} events");
     let Some(program) = browser::program() else { return };
     let mut browser = Browser::start(&program);
