@@ -23,6 +23,9 @@ impl core::fmt::Debug for KnownSecret {
 /// The shortest value that is looked for: shorter ones are in too many texts.
 const VALUE_BYTES_MIN: usize = 8;
 
+/// The variables in which a shell keeps folders; `pwd` elsewhere is short for a password.
+const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
+
 impl KnownSecret {
     /// A variable and its value, if that is a secret by its name.
     #[must_use]
@@ -33,7 +36,8 @@ impl KnownSecret {
             Some(NameStrength::Weak) => !value.contains(char::is_whitespace),
             None => false,
         };
-        let is_secret = is_named && value.len() >= VALUE_BYTES_MIN && !is_harmless(value);
+        let is_folder = FOLDERS.contains(&name) && value.starts_with('/');
+        let is_secret = is_named && value.len() >= VALUE_BYTES_MIN && !is_folder && !is_harmless(value);
         is_secret.then(|| Self { name: name.to_string(), value: value.to_string() })
     }
 }

@@ -22,6 +22,15 @@ fn a_variable_is_a_secret_by_its_name() {
 }
 
 #[test]
+fn secret_1_the_folder_of_a_shell_is_no_secret_and_a_password_of_that_name_is() {
+    for name in ["PWD", "OLDPWD"] {
+        assert!(KnownSecret::of_variable(name, "/srv/r14-x9/ws2b").is_none(), "{name}");
+    }
+    assert!(KnownSecret::of_variable("DB_PWD", "/srv/r14-x9/ws2b").is_some());
+    assert!(KnownSecret::of_variable("PWD", "x9Kd83mQpz71").is_some());
+}
+
+#[test]
 fn a_file_of_variables_is_known_by_its_name() {
     for name in [".env", ".env.local", ".envrc", ".env.production"] {
         assert!(is_env_file(name), "{name}");
