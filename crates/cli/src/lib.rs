@@ -1,5 +1,6 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod answer;
 mod client_name;
 mod console;
 mod error;

@@ -125,7 +125,7 @@ fn of(session: &SessionSummary) -> Waiting {
 #[must_use]
 pub fn of_proposal(workspace: &Workspace, proposal: Approval) -> Waiting {
     let root = workspace.root().display().to_string();
-    let Approval { id, kind: _, session: _, since, what, rule } = proposal;
+    let Approval { id, kind: _, session: _, since, what, rule, digest: _ } = proposal;
     Waiting {
         answered_by: format!("tripwire approvals approve {id} --workspace {root}"),
         id,

@@ -1,5 +1,6 @@
 //! What a console needs of the world around it: the environment is read by the command and handed in.
 
+use serde_json::Value;
 use std::path::PathBuf;
 use tripwire_journal::SessionPaths;
 use tripwire_journal::keys::KeyHome;
@@ -31,6 +32,9 @@ pub struct Host {
     pub snapshots: fn(&Workspace) -> Option<UndoStore>,
     /// Where the person's key is, which signs the links of messages; none without a home.
     pub key_home: Option<KeyHome>,
+    /// The fleet that this machine belongs to, as `tripwire fleet status --json` shows it; nothing if it belongs to none, and in words why
+    /// it cannot be read.
+    pub fleet: fn() -> Result<Option<Value>, String>,
     /// Who hears what a decision has to tell a person.
     pub notify: fn(&Driver, &StepOutcome),
 }

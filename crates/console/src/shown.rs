@@ -311,6 +311,21 @@ fn call_of(model: &ReadModel, workspace: &Workspace, waiting: &Waiting) -> Optio
     pair.input.what.action().map(|action| action.named().to_owned())
 }
 
+/// The fleet of this machine, if it belongs to one. What waits elsewhere is named by its id alone: the secrets that its words may hold are
+/// not known here.
+///
+/// # Errors
+/// When the fleet cannot be read, in words.
+pub fn fleet(model: &ReadModel) -> Result<String, String> {
+    let mut fleet = (model.host.fleet)()?;
+    let machines = fleet.as_mut().and_then(|fleet| fleet["machines"].as_array_mut());
+    for machine in machines.into_iter().flatten() {
+        let waiting = machine["waiting"].as_array().into_iter().flatten();
+        machine["waiting"] = waiting.map(|question| question["id"].clone()).collect();
+    }
+    Ok(json!({"fleet": fleet, "now": clock::now().epoch_ms()}).to_string())
+}
+
 /// The newest steps of a session that can be taken back.
 ///
 /// # Errors

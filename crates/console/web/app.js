@@ -4,6 +4,7 @@ import { act, canAct, follow, get, login } from "./api.js";
 import { byId, h, empty, code, replace } from "./dom.js";
 import { SessionsView } from "./sessions.js";
 import { SessionView } from "./session.js";
+import { FleetView } from "./fleet.js";
 import { ApprovalsView, PolicyView, decision, help, receipt } from "./panels.js";
 
 const main = byId("main");
@@ -35,6 +36,7 @@ async function show() {
     if (name === "s") view = new SessionView(parts[1], parts[2], (i) => { location.hash = `#/s/${parts[1]}/${parts[2]}/${i}`; });
     else if (name === "approvals") view = new ApprovalsView();
     else if (name === "policy") view = new PolicyView(parts[1]);
+    else if (name === "fleet") view = new FleetView();
     else view = new SessionsView();
     for (const link of document.querySelectorAll(".nav a")) {
       if (link.dataset.view === (name === "s" ? "sessions" : name)) link.setAttribute("aria-current", "page");
@@ -167,7 +169,7 @@ function keys(event) {
     return;
   }
   if (typing || sheet.open) return;
-  const go = { s: "#/", a: "#/approvals", p: "#/policy" }[event.key];
+  const go = { s: "#/", a: "#/approvals", p: "#/policy", f: "#/fleet" }[event.key];
   if (go) location.hash = go;
   else if (event.key === "/") byId("filter")?.focus();
   else if (event.key === "t") theme(true);

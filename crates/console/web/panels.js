@@ -156,7 +156,7 @@ export function receipt(answer) {
 }
 
 export function help() {
-  const rows = [["/", "filter"], ["j, k or arrows", "move"], ["Enter", "open"], ["Esc", "close, back"], ["s, a, p", "sessions, approvals, policy"], ["t", "light or dark"], ["?", "this help"]];
+  const rows = [["/", "filter"], ["j, k or arrows", "move"], ["Enter", "open"], ["Esc", "close, back"], ["s, a, p, f", "sessions, approvals, policy, fleet"], ["t", "light or dark"], ["?", "this help"]];
   const filters = [["agent:claude", "a client, or a sub-agent by its name"], ["tool:Bash", "a tool"], ["verdict:held", "allowed, held or refused"], ["rule:LOOP-1", "a rule or its family"], ["level:hold", "note, override, hold or stop, and what is stricter"], ["status:error", "calls that failed, or ok"], ["after:02:00 before:15m", "a time of day, a span back, or a stamp"], ["type:human", "a kind of input or of finding"], ["i:10..20", "numbers"], ["-tool:Read", "not this"], ["\"npm test\"", "words in the text"]];
   const table = (all) => h("table", { class: "help" }, h("tbody", {}, all.map(([key, what]) => h("tr", {}, h("td", {}, code(key)), h("td", {}, what)))));
   return [h("h2", {}, "Keys and filters"), table(rows), h("h3", {}, "Filter of records, the same as in tripwire log"), table(filters), h("p", { class: "muted" }, canAct() ? "This tab may act." : "This tab may only read: open the link that tripwire web printed to act.")];

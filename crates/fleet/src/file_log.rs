@@ -1,7 +1,7 @@
 //! A fleet in a folder: for several homes on one machine, for trying it out, and as the proof that nothing above the log depends
 //! on a server. Each subject is a file of lines; a writer holds the folder's lock. It is not for network file systems.
 
-use crate::log::{Append, Entry, Log, LogError, Sequence};
+use crate::log::{Append, Entry, Log, LogError, Sequence, Waited};
 use crate::subject::{Kept, Subject};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -144,13 +144,13 @@ impl Log for FileLog {
         Ok(subjects)
     }
 
-    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Vec<Entry>, LogError> {
+    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
         let deadline = Instant::now() + at_most;
         loop {
             let entries = self.read(subject, after, WAITED_MAX)?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !entries.is_empty() || left.is_zero() {
-                return Ok(entries);
+                return Ok(Waited::Entries(entries));
             }
             std::thread::sleep(LOOK_EVERY.min(left));
         }

@@ -1,5 +1,6 @@
 //! What a machine's part in the fleet needs from the place where it runs, and who the machine is.
 
+use crate::approval::{Question, Verdict};
 use crate::machine::{Part, RunningPolicy};
 use crate::order::FleetAct;
 use crate::subject::Name;
@@ -25,6 +26,15 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When it cannot be ended, in words.
     fn end_session(&self, place: &Name, session: &SessionId, reason: &str) -> Result<(), String>;
+
+    /// What waits for a person on this machine, in the name of `machine`.
+    fn waiting(&self, machine: &Name) -> Vec<Question>;
+
+    /// Takes a person's answer to one of these in, and says in words what came of it.
+    ///
+    /// # Errors
+    /// When the session does not take it, in words.
+    fn answer(&self, question: &Question, verdict: &Verdict) -> Result<String, String>;
 
     /// The policies that the agents of this machine run under, each once.
     fn policies(&self) -> Vec<RunningPolicy>;

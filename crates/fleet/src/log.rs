@@ -42,6 +42,15 @@ pub enum Append {
     Unknown(String),
 }
 
+/// What came of waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waited {
+    /// What stands behind the place; nothing if the time is over.
+    Entries(Vec<Entry>),
+    /// A text that was sent just now. It may be in the log soon, or never: the servers may be choosing a leader.
+    Heard(String),
+}
+
 /// Where a fleet keeps everything. All methods block, with a bound.
 pub trait Log: Send + Sync {
     /// Writes an entry if the last one of its subject is `after`.
@@ -69,11 +78,11 @@ pub trait Log: Send + Sync {
     /// The log cannot be read.
     fn subjects(&self, prefix: &str) -> Result<Vec<Subject>, LogError>;
 
-    /// Waits until a subject has entries behind a place, at most so long; none if there are none by then.
+    /// Waits until a subject has entries behind a place or somebody sends one, at most so long.
     ///
     /// # Errors
     /// The log cannot be read.
-    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Vec<Entry>, LogError>;
+    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError>;
 }
 
 /// Why the log did not do what was asked.

@@ -1,5 +1,6 @@
 //! A machine as the others see it: its heartbeat, and until when it counts as alive.
 
+use crate::approval::Question;
 use crate::log::{Append, Log, LogError, Sequence};
 use crate::subject::{MACHINES, Name, Subject};
 use crate::value;
@@ -26,6 +27,9 @@ pub struct MachineState {
     pub sessions: Vec<SessionState>,
     /// What does not work there, a line each.
     pub problems: Vec<String>,
+    /// What waits there for a person.
+    #[serde(default)]
+    pub waiting: Vec<Question>,
     /// The policies that its agents run under; none of a version that does not tell.
     #[serde(default)]
     pub policies: Option<Vec<RunningPolicy>>,

@@ -4,12 +4,14 @@
 //! One process speaks for a machine. A run that finds another one speaking stands by: it only makes sure that the machine is
 //! heard, and takes over when that process falls silent.
 
+use crate::copied::Copied;
 use crate::dead_man::{DeadMan, DeadManAct};
 use crate::host::{Host, Membership, Obeyed};
-use crate::log::{Entry, Log, LogError, Sequence};
+use crate::log::{Entry, Log, LogError, Sequence, Waited};
 use crate::machine::{self, Beat, MachineState, Part, SessionState};
 use crate::order::{self, FleetAct, FleetOrder, FleetReceipt, OrderFault, OrderHistory, Outcome, SeenOrders, Target};
-use crate::record::{RecordError, Replication};
+use crate::questions::{Questions, Waiting};
+use crate::record::RecordError;
 use crate::subject::Subject;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,13 +19,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_fs::file;
-use tripwire_journal::SessionPaths;
 
 /// What a machine remembers between two lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Memory {
     order: Sequence,
     seen: SeenOrders,
+}
+
+/// A stop or pause that was obeyed when it was heard.
+struct EarlyStop {
+    nonce: String,
+    /// Processes that it ended.
+    ended: u64,
 }
 
 /// How a service ended.
@@ -46,6 +54,9 @@ pub struct Member<'a> {
     /// When the fleet was last in touch, in milliseconds since `start`.
     dead_man: Mutex<DeadMan>,
     start: Instant,
+    questions: Questions,
+    /// A stop that was obeyed before it was safe in the log.
+    early: Mutex<Option<EarlyStop>>,
     /// Whether the last heartbeat was this process's own.
     speaks: AtomicBool,
     is_rival: AtomicBool,
@@ -63,6 +74,8 @@ impl<'a> Member<'a> {
             who,
             at: Mutex::new(Sequence(0)),
             start: Instant::now(),
+            questions: Questions::default(),
+            early: Mutex::new(None),
             speaks: AtomicBool::new(false),
             is_rival: AtomicBool::new(false),
         }
@@ -146,7 +159,7 @@ impl<'a> Member<'a> {
             Part::Service => SERVICE_WAIT.min(self.beat_every()),
             Part::Standby => STANDBY_WAIT,
         };
-        let mut spoke = false;
+        let (mut spoke, mut heard) = (false, 0_u32);
         while !self.is_over() {
             if !self.speaks.load(Ordering::Relaxed) {
                 // Whoever speaks for this machine obeys them.
@@ -161,10 +174,17 @@ impl<'a> Member<'a> {
             }
             // What is known is what stood when it was asked for.
             let asked_ms = self.since_start_ms();
-            match self.log.wait(&subject, self.order(), wait) {
-                Ok(entries) => {
+            let at_most = if heard > 0 { SAFE_SOON } else { wait };
+            heard -= heard.min(1);
+            match self.log.wait(&subject, self.order(), at_most) {
+                Ok(Waited::Heard(text)) => {
+                    self.hear(text);
+                    heard = SAFE_LOOKS;
+                }
+                Ok(Waited::Entries(entries)) => {
                     for entry in entries {
                         self.handle(&entry);
+                        heard = 0;
                     }
                     self.switch(|switch, _now_ms| switch.know_orders(asked_ms));
                 }
@@ -173,12 +193,34 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Somebody sends an order, which is not safe in the log yet. Work is held at once, whether the servers have a leader or not; that
+    /// it goes on counts only from the log.
+    fn hear(&self, text: String) {
+        let entry = Entry { sequence: Sequence(0), time_ms: self.host.now_ms(), text };
+        let mut seen = self.memory.lock().unwrap_or_else(PoisonError::into_inner).seen.clone();
+        let Ok(order) = FleetOrder::open(&entry, &self.host.trusted(), &mut seen) else { return };
+        let is_held = match order.act {
+            FleetAct::Stop | FleetAct::Pause => order.target.is_for(&self.who.labels),
+            FleetAct::Resume => false,
+        };
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_held && early.as_ref().is_none_or(|early| early.nonce != order.nonce) {
+            let (_, Obeyed { ended, .. }) = self.obey(&order);
+            *early = Some(EarlyStop { nonce: order.nonce, ended });
+        }
+    }
+
     fn handle(&self, entry: &Entry) {
         let trusted = self.host.trusted();
         let opened = self.with_memory(|memory| FleetOrder::open(entry, &trusted, &mut memory.seen));
         let (outcome, done) = match opened {
             Ok(order) if !order.target.is_for(&self.who.labels) => (Outcome::NotMeant, Obeyed::default()),
-            Ok(order) => self.obey(&order),
+            Ok(order) => {
+                // Again, because another order may stand between what was heard and this.
+                let (outcome, mut done) = self.obey(&order);
+                done.ended += self.ended_early(&order.nonce);
+                (outcome, done)
+            }
             Err(fault) => self.refuse(&fault),
         };
         let Obeyed { mut lines, ended, survivors, failures } = done;
@@ -190,6 +232,12 @@ impl<'a> Member<'a> {
         if let Err(error) = order::receipt(self.log, &receipt) {
             self.host.say(&format!("fleet: the receipt for order {} was not delivered: {error}", entry.sequence));
         }
+    }
+
+    /// What an order ended when it was heard, before it was safe.
+    fn ended_early(&self, nonce: &str) -> u64 {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        early.take_if(|early| early.nonce == nonce).map_or(0, |early| early.ended)
     }
 
     fn obey(&self, order: &FleetOrder) -> (Outcome, Obeyed) {
@@ -210,10 +258,17 @@ impl<'a> Member<'a> {
 
     fn replicate_and_beat(&self) {
         let mut copies: BTreeMap<Subject, Copied<'a>> = BTreeMap::new();
-        let mut beaten: Option<Instant> = None;
+        let (mut beaten, mut asked): (Option<Instant>, Option<Instant>) = (None, None);
         let mut round = 0;
         while !self.is_over() {
             round += 1;
+            if asked.is_none_or(|asked| asked.elapsed() >= QUESTIONS_EVERY) {
+                asked = Some(Instant::now());
+                let speaks = self.speaks.load(Ordering::Relaxed);
+                if speaks && self.questions.look(self.log, self.host, &self.who.machine) == Waiting::Changed {
+                    beaten = None;
+                }
+            }
             if beaten.is_none_or(|beaten| beaten.elapsed() >= self.beat_every()) {
                 beaten = matches!(self.beat(&copies, Leaving::No), Ok(true)).then(Instant::now);
             }
@@ -301,6 +356,7 @@ impl<'a> Member<'a> {
             sessions: copies.values().map(|copied| copied.state.clone()).take(SESSIONS_TOLD).collect(),
             problems: copies.values().filter_map(|copied| copied.problem.clone()).take(PROBLEMS_TOLD).collect(),
             policies,
+            waiting: self.questions.open(),
             life: self.who.life.clone(),
             part: self.who.part,
             left_ms: match leaving {
@@ -403,39 +459,23 @@ enum Leaving {
     No,
 }
 
-/// A session on its way into the fleet.
-struct Copied<'a> {
-    state: SessionState,
-    copy: Option<Replication<'a>>,
-    problem: Option<String>,
-}
-
-impl<'a> Copied<'a> {
-    fn advance(&mut self, log: &'a dyn Log, subject: Subject, paths: SessionPaths) -> Result<usize, RecordError> {
-        let copy = match &mut self.copy {
-            Some(copy) => copy,
-            None => self.copy.insert(Replication::open(log, subject, paths)?),
-        };
-        let count = copy.advance(LINES_AT_ONCE)?;
-        self.state.records = copy.records();
-        Ok(count)
-    }
-}
-
 const MEMORY_BYTES_MAX: u64 = 1 << 20;
 const PAGE: usize = 1_000;
 const ENTER_ATTEMPTS: usize = 3;
 const SERVICE_WAIT: Duration = Duration::from_secs(2);
 /// A run that is over does not wait long for another order.
 const STANDBY_WAIT: Duration = Duration::from_millis(400);
+/// How soon, and how often, it is looked whether an order that was heard is safe.
+const SAFE_SOON: Duration = Duration::from_millis(20);
+const SAFE_LOOKS: u32 = 50;
 const RETRY: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 /// How long the last lines may take when everything else is over.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
-/// Lines of one session that are sent before the next one's turn.
-const LINES_AT_ONCE: usize = 200;
 /// Heartbeats within the time after which silence is taken for death.
 const BEATS: u32 = 5;
 const SESSIONS_TOLD: usize = 500;
 const PROBLEMS_TOLD: usize = 50;
+/// How often it is looked what waits for a person.
+const QUESTIONS_EVERY: Duration = Duration::from_secs(1);

@@ -470,6 +470,7 @@ mod tests {
             order: Sequence(0),
             sessions: Vec::new(),
             problems: Vec::new(),
+            waiting: Vec::new(),
             policies,
             life: String::new(),
             part: Part::Service,

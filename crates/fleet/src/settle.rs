@@ -83,6 +83,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Waited;
     use std::sync::Mutex;
 
     /// A log whose answers get lost in a way that a test chooses.
@@ -160,8 +161,8 @@ mod tests {
             Ok(Vec::new())
         }
 
-        fn wait(&self, subject: &Subject, after: Sequence, _: Duration) -> Result<Vec<Entry>, LogError> {
-            self.read(subject, after, 1)
+        fn wait(&self, subject: &Subject, after: Sequence, _: Duration) -> Result<Waited, LogError> {
+            self.read(subject, after, 1).map(Waited::Entries)
         }
     }
 

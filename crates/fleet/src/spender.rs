@@ -1,8 +1,10 @@
-//! The part of a process in the fleet's budgets: one thread holds its blocks, promises from them, and gives back what is not used.
+//! The part of a process in the fleet's budgets and rates: one thread holds its blocks, promises from them, and gives back what is not
+//! used.
 
 use crate::budget::{Holder, Reservation};
 use crate::log::{Log, LogError};
-use crate::subject::{Name, POOLS};
+use crate::stash::Stashes;
+use crate::subject::{Name, POOLS, RATES};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -42,6 +44,14 @@ pub enum SpendError {
         /// Which.
         budget: Name,
     },
+    /// A rate is used up for now.
+    #[error("the fleet's rate `{rate}` is used up for {} ms", wait.as_millis())]
+    TooFast {
+        /// Which.
+        rate: Name,
+        /// How long to wait.
+        wait: Duration,
+    },
     /// The fleet does not answer.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -67,10 +77,10 @@ impl Spender {
         Ok(Self { asked })
     }
 
-    /// Promises the worst case of a call from each of the budgets, or from none.
+    /// Promises the worst case of a call from each of the budgets, or from none. Rates of the same names count one call.
     ///
     /// # Errors
-    /// When one of them does not have it, or the fleet does not answer.
+    /// When one of them does not have it, a rate is used up, or the fleet does not answer.
     pub fn reserve(&self, budgets: PayingBudgets, amount: MicroUsd) -> Result<u64, SpendError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let gone = || SpendError::Log(LogError::Unreachable("nobody holds the budgets any more".to_owned()));
@@ -98,15 +108,24 @@ struct BudgetsInHand<'log> {
     log: &'log dyn Log,
     name: Name,
     holders: BTreeMap<Name, (Holder<'log>, Instant)>,
-    /// The budgets that exist, as of a moment ago.
-    existing: Option<(BTreeSet<Name>, Instant)>,
+    /// The budgets and rates that exist, as of a moment ago.
+    existing: Option<(Existing, Instant)>,
+    stashes: Stashes,
     promises: BTreeMap<u64, Vec<(Name, MicroUsd)>>,
     count: u64,
 }
 
 impl<'log> BudgetsInHand<'log> {
     fn new(log: &'log dyn Log, name: Name) -> Self {
-        Self { log, name, holders: BTreeMap::new(), existing: None, promises: BTreeMap::new(), count: 0 }
+        Self {
+            log,
+            name,
+            holders: BTreeMap::new(),
+            existing: None,
+            stashes: Stashes::default(),
+            promises: BTreeMap::new(),
+            count: 0,
+        }
     }
 
     fn answer_all(mut self, received: &Receiver<SpenderAsk>) {
@@ -129,9 +148,15 @@ impl<'log> BudgetsInHand<'log> {
 
     fn reserve(&mut self, budgets: &PayingBudgets, amount: MicroUsd) -> Result<u64, SpendError> {
         let mut paying = budgets.named.clone();
-        if !budgets.possible.is_empty() {
+        let names = budgets.named.iter().chain(&budgets.possible);
+        if names.clone().next().is_some() {
             let existing = self.existing()?;
-            paying.extend(budgets.possible.iter().filter(|budget| existing.contains(*budget)).cloned());
+            for rate in names.filter(|name| existing.rates.contains(*name)) {
+                if let Some(wait) = self.stashes.take(self.log, rate, &self.name)? {
+                    return Err(SpendError::TooFast { rate: rate.clone(), wait });
+                }
+            }
+            paying.extend(budgets.possible.iter().filter(|budget| existing.budgets.contains(*budget)).cloned());
         }
         let mut promised: Vec<(Name, MicroUsd)> = Vec::new();
         for budget in paying {
@@ -183,24 +208,38 @@ impl<'log> BudgetsInHand<'log> {
         }
     }
 
-    /// The budgets of the fleet. While it does not answer, those that it had count: the dead-man switch bounds that time.
-    fn existing(&mut self) -> Result<BTreeSet<Name>, LogError> {
+    /// The budgets and rates of the fleet. While it does not answer, those that it had count: the dead-man switch bounds that time.
+    fn existing(&mut self) -> Result<Existing, LogError> {
         let known = match self.existing.take() {
-            Some((names, at)) if at.elapsed() < KNOWN_FOR => {
-                self.existing = Some((names.clone(), at));
-                return Ok(names);
+            Some((existing, at)) if at.elapsed() < KNOWN_FOR => {
+                self.existing = Some((existing.clone(), at));
+                return Ok(existing);
             }
-            older => older.map(|(names, _)| names),
+            older => older.map(|(existing, _)| existing),
         };
-        let listed = self.log.subjects(POOLS).map(|subjects| {
-            subjects.iter().filter_map(|subject| Name::parse(subject.last_word()).ok()).collect::<BTreeSet<Name>>()
-        });
-        let names = match (listed, known) {
-            (Ok(names), _) | (Err(_), Some(names)) => names,
+        let existing = match (Existing::read(self.log), known) {
+            (Ok(existing), _) | (Err(_), Some(existing)) => existing,
             (Err(error), None) => return Err(error),
         };
-        self.existing = Some((names.clone(), Instant::now()));
-        Ok(names)
+        self.existing = Some((existing.clone(), Instant::now()));
+        Ok(existing)
+    }
+}
+
+/// The names of what exists.
+#[derive(Debug, Clone)]
+struct Existing {
+    budgets: BTreeSet<Name>,
+    rates: BTreeSet<Name>,
+}
+
+impl Existing {
+    fn read(log: &dyn Log) -> Result<Self, LogError> {
+        let names = |prefix: &str| -> Result<BTreeSet<Name>, LogError> {
+            let subjects = log.subjects(prefix)?;
+            Ok(subjects.iter().filter_map(|subject| Name::parse(subject.last_word()).ok()).collect())
+        };
+        Ok(Self { budgets: names(POOLS)?, rates: names(RATES)? })
     }
 }
 
@@ -209,6 +248,6 @@ const LEASE: Duration = Duration::from_secs(30);
 /// A block that nobody used for so long is given back before its lease ends.
 const IDLE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a list of the fleet's budgets counts.
+/// How long a list of the fleet's budgets and rates counts.
 const KNOWN_FOR: Duration = Duration::from_secs(5);
 const FINISH_WITHIN: Duration = Duration::from_secs(10);

@@ -127,7 +127,7 @@ impl Subject {
     /// A rate over all machines.
     #[must_use]
     pub fn bucket(rate: &Name) -> Self {
-        Self(format!("tw.state.bucket.{rate}"))
+        Self(format!("{RATES}{rate}"))
     }
 
     /// The one decision about a proposal.
@@ -207,6 +207,8 @@ pub const RECEIPTS: &str = "tw.receipt.";
 pub const MACHINES: &str = "tw.state.machine.";
 /// How the subjects of all budgets begin.
 pub const POOLS: &str = "tw.state.pool.";
+/// How the subjects of all rates begin.
+pub const RATES: &str = "tw.state.bucket.";
 /// How the subjects of all policy bundles begin.
 pub const POLICIES: &str = "tw.state.policy.";
 /// How the subjects begin of which only the last value is kept.

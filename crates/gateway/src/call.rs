@@ -237,7 +237,11 @@ async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts)
                 attempt = reserve_here(shared, call, facts.clone(), Some(left))
                     .map_err(|_| unpaid(&SharedMoneyError::Exhausted { budget, left }))?;
             }
-            Err(error) => {
+            Err(error @ SharedMoneyError::TooFast { wait, .. }) => {
+                let hint = "wait, or raise it: `tripwire fleet rate`";
+                return Err(RefusedRequest::new(RefusalKind::Rate(wait), error.to_string(), hint));
+            }
+            Err(error @ (SharedMoneyError::Exhausted { .. } | SharedMoneyError::Unknown(_))) => {
                 shared.books().refused(&call.caller.account, &facts.model, "budget");
                 shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least: attempt.open.worst.amount });
                 return Err(unpaid(&error));

@@ -59,9 +59,7 @@ impl LinkSubject {
     /// The budget of a session, where it is used up.
     #[must_use]
     pub fn of_budget(driver: &Driver) -> Option<Self> {
-        let approval = approvals::of_budget(driver)?;
-        let limit = driver.view().budget_micro_usd.unwrap_or_default();
-        Some(Self { digest: Digest::of(format!("{} {}", approval.id, limit.get()).as_bytes()), id: approval.id })
+        approvals::of_budget(driver).map(|approval| Self { id: approval.id, digest: approval.digest })
     }
 }
 

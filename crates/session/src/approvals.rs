@@ -18,6 +18,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
@@ -46,6 +47,8 @@ pub struct Approval {
     pub what: String,
     /// The rule that holds it.
     pub rule: String,
+    /// Exactly what is asked: a command with its folder and its workspace, a staged change, a budget with its limit.
+    pub digest: Digest,
 }
 
 /// What a person is asked about.
@@ -116,15 +119,19 @@ impl<'a> ApprovalQueue<'a> {
     /// When the sessions cannot be listed; one that cannot be opened holds nothing that could be answered.
     pub fn open(&self) -> Result<Vec<Approval>, ApprovalError> {
         let layout = self.workspace.layout();
-        let mut open = Vec::new();
-        for session in views::sessions(layout)?.into_iter().rev().take(SESSIONS_MAX) {
-            let Some(driver) = self.driver(&session) else { continue };
-            if ended::look(layout, &driver).is_none_or(|ended| ended.goes_on_with.is_some()) {
-                open.extend(of_session(&driver));
-            }
-        }
+        let newest = views::sessions(layout)?.into_iter().rev().take(SESSIONS_MAX);
+        let mut open: Vec<Approval> = newest.flat_map(|session| self.open_in(&session)).collect();
         open.extend(self.proposals());
         Ok(open)
+    }
+
+    /// What waits in one session; one that cannot be opened holds nothing that could be answered.
+    #[must_use]
+    pub fn open_in(&self, session: &SessionId) -> Vec<Approval> {
+        let goes_on = |driver: &Driver| {
+            ended::look(self.workspace.layout(), driver).is_none_or(|ended| ended.goes_on_with.is_some())
+        };
+        self.driver(session).filter(goes_on).map(|driver| of_session(&driver)).unwrap_or_default()
     }
 
     /// Takes a person's answer. It is journaled in the session that asks, before anything follows from it.
@@ -298,6 +305,7 @@ fn of_command(driver: &Driver, held: &HeldCommand) -> Approval {
         since: Some(since),
         what: held.reason.to_string(),
         rule: held.rule.to_string(),
+        digest: held.digest,
     }
 }
 
@@ -306,8 +314,11 @@ pub(crate) fn of_budget(driver: &Driver) -> Option<Approval> {
     if view.held != Some(HoldReason::Money) || view.stopped.is_some() {
         return None;
     }
+    let id = format!("{BUDGET}{}", driver.session());
+    let limit = view.budget_micro_usd.unwrap_or_default();
     Some(Approval {
-        id: format!("{BUDGET}{}", driver.session()),
+        digest: Digest::of(format!("{id} {}", limit.get()).as_bytes()),
+        id,
         kind: ApprovalKind::Budget,
         session: Some(driver.session().clone()),
         since: None,
@@ -329,6 +340,7 @@ fn of_proposal(listed: &ListedProposal) -> Approval {
         since: WallClock::parse(&proposal.at),
         what: format!("it would apply {count}: {first}{more}"),
         rule: "REVIEW-1".to_owned(),
+        digest: proposal.digest,
     }
 }
 

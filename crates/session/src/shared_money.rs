@@ -1,6 +1,7 @@
 //! Money that other machines spend too: a budget over a whole fleet, from which a call's worst case is promised before it leaves.
 
 use std::fmt;
+use std::time::Duration;
 use tripwire_core::ledger::AccountId;
 use tripwire_core::units::MicroUsd;
 
@@ -9,7 +10,7 @@ pub trait SharedMoney: Send + Sync + fmt::Debug {
     /// Promises the worst case of a call that these accounts pay. It may wait for an answer from elsewhere.
     ///
     /// # Errors
-    /// When it is not there, or nobody can say whether it is: then the call must not leave.
+    /// When it is not there, a rate is used up, or nobody can say whether it is: then the call must not leave.
     fn reserve(&self, accounts: &[AccountId], worst: MicroUsd) -> Result<MoneyPromise, SharedMoneyError>;
 
     /// Takes a promise back with what the call cost; nothing for one that never left.
@@ -31,6 +32,14 @@ pub enum SharedMoneyError {
         budget: String,
         /// What could still be promised.
         left: MicroUsd,
+    },
+    /// All machines together ask faster than they may.
+    #[error("the fleet's rate `{rate}` is used up for now")]
+    TooFast {
+        /// Which.
+        rate: String,
+        /// How long to wait.
+        wait: Duration,
     },
     /// It is not known.
     #[error("the fleet's budget cannot be asked: {0}")]

@@ -168,9 +168,9 @@ impl EngineError {
             | Self::UnknownModel { .. }
             | Self::Refused { .. }
             | Self::TooSensitive { .. }
-            | Self::NoMoney { .. }
             | Self::NotStarted { .. }
             | Self::CassetteEnded { .. } => FailureKind::Refused,
+            Self::NoMoney { .. } => FailureKind::NoMoney,
             Self::Unreachable { .. } => FailureKind::Unreachable,
             Self::Overloaded { .. } => FailureKind::Overloaded,
             Self::RateLimited { .. } => FailureKind::RateLimited,

@@ -443,7 +443,8 @@ impl Session<'_> {
             | Ending::Refused { .. }
             | Ending::OutOfIterations
             | Ending::Parked { .. }
-            | Ending::NoEngine { .. } => false,
+            | Ending::NoEngine { .. }
+            | Ending::NoMoney { .. } => false,
         };
         if blocked {
             self.driver.report_blocker(&ending.explain(), clock::now())?;

@@ -125,9 +125,16 @@ impl Engine for PaidEngine {
         deadline: Instant,
         listener: &mut Listener<'_>,
     ) -> Result<Answer, EngineError> {
-        let refused = |error: SharedMoneyError| EngineError::NoMoney {
-            engine: self.engine.name().to_owned(),
-            why: error.to_string(),
+        let refused = |error: SharedMoneyError| {
+            let (engine, why) = (self.engine.name().to_owned(), error.to_string());
+            match error {
+                SharedMoneyError::TooFast { wait, .. } => {
+                    EngineError::RateLimited { engine, said: why, retry_after: Some(wait) }
+                }
+                SharedMoneyError::Exhausted { .. } | SharedMoneyError::Unknown(_) => {
+                    EngineError::NoMoney { engine, why }
+                }
+            }
         };
         let Some(PaidQuestion { question, worst, promise }) = self.promise(question).map_err(refused)? else {
             return self.engine.ask(question, deadline, listener);

@@ -483,6 +483,7 @@ fn exit_of(ending: &Ending) -> Exit {
         Ending::Held { reason } => Exit::of_hold(*reason),
         Ending::Stopped { reason } => Exit::of_stop(*reason),
         Ending::SystemError { .. } | Ending::ToolFailed { .. } | Ending::NoEngine { .. } => Exit::HardStop,
+        Ending::NoMoney { .. } => Exit::Budget,
         Ending::Refused { .. } => Exit::Refused,
         Ending::OutOfIterations => Exit::Clock,
         Ending::Parked { .. } => Exit::Parked,

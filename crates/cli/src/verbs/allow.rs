@@ -1,10 +1,10 @@
 //! `tripwire allow`: a person lets one held command pass once.
 
+use crate::answer;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::person::{self, Reason};
 use crate::print::Out;
-use crate::verbs::approvals;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
         Some(_) => Some(args.which.find(workspace.layout())?),
         None => None,
     };
-    let answer = approvals::own(ApprovalVerdict::Allowed, &args.reason, None);
-    let answered = approvals::take(&args.which.place, &code, &answer, within.as_ref())?;
+    let says = answer::own(ApprovalVerdict::Allowed, &args.reason, None);
+    let answered = answer::take(&workspace, &code, &says, within.as_ref())?;
     let (session, reason) = (answered.session, answered.approval.what);
     let mut out = Out::lock();
     if args.json {

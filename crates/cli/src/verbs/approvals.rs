@@ -1,23 +1,21 @@
 //! `tripwire approvals`: what waits for a person's answer, and the answers.
 
+use crate::answer;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
 use crate::moment;
-use crate::notify;
 use crate::person::{self, Reason};
 use crate::print::{self, Form, Out};
+use crate::verbs::fleet;
 use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tripwire_core::chain::gate::floor::ApprovalVerdict;
 use tripwire_core::units::MicroUsd;
-use tripwire_session::approvals::{Answer, Answered, Approval, ApprovalKind, ApprovalQueue};
-use tripwire_session::driver::Driver;
-use tripwire_session::review::Gate;
+use tripwire_session::approvals::{Answer, Answered, Approval, ApprovalKind};
 use tripwire_workspace::known::KnownWorkspaces;
-use tripwire_workspace::session::SessionId;
-use tripwire_workspace::{Workspace, account, clock};
+use tripwire_workspace::{Workspace, clock};
 
 /// Show what waits for your answer, and answer it.
 ///
@@ -45,8 +43,10 @@ enum ApprovalsAct {
 #[derive(Debug, Args)]
 struct ApprovalsListArgs {
     /// Look into all workspaces of this machine.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fleet")]
     all: bool,
+    #[command(flatten)]
+    scope: ApprovalsScope,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -61,11 +61,7 @@ struct ApprovalsApproveArgs {
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     raise: Option<u64>,
     #[command(flatten)]
-    reason: Reason,
-    #[command(flatten)]
-    place: Where,
-    #[command(flatten)]
-    form: Form,
+    to: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -73,11 +69,37 @@ struct ApprovalsDenyArgs {
     /// What is denied: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
     id: String,
     #[command(flatten)]
+    to: AnswerArgs,
+}
+
+/// Whose questions are meant.
+#[derive(Debug, Args)]
+struct ApprovalsScope {
+    /// The questions of all machines of this machine's fleet.
+    #[arg(long, conflicts_with = "workspace")]
+    fleet: bool,
+}
+
+/// How an answer is given.
+#[derive(Debug, Args)]
+struct AnswerArgs {
+    #[command(flatten)]
+    scope: ApprovalsScope,
+    #[command(flatten)]
     reason: Reason,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
     form: Form,
+}
+
+impl AnswerArgs {
+    fn give(&self, id: &str, answer: &Answer) -> Result<Exit, Problem> {
+        if self.scope.fleet {
+            return fleet::approvals::answer(id, answer, self.form);
+        }
+        say(&answer::take(&self.place.look()?, id, answer, None)?, answer.says, self.form)
+    }
 }
 
 /// Runs the verb.
@@ -86,47 +108,26 @@ pub(crate) fn run(args: &ApprovalsArgs) -> Result<Exit, Problem> {
         None => list(&args.list),
         Some(ApprovalsAct::List(args)) => list(args),
         Some(ApprovalsAct::Approve(args)) => {
-            person::only("approvals approve", &args.place)?;
-            let raise = args.raise.map(MicroUsd::new);
-            let answer = own(ApprovalVerdict::Allowed, &args.reason, raise);
-            say(&take(&args.place, &args.id, &answer, None)?, ApprovalVerdict::Allowed, args.form)
+            person::only("approvals approve", &args.to.place)?;
+            let answer = answer::own(ApprovalVerdict::Allowed, &args.to.reason, args.raise.map(MicroUsd::new));
+            args.to.give(&args.id, &answer)
         }
         Some(ApprovalsAct::Deny(args)) => {
-            person::only("approvals deny", &args.place)?;
-            let answer = own(ApprovalVerdict::Denied, &args.reason, None);
-            say(&take(&args.place, &args.id, &answer, None)?, ApprovalVerdict::Denied, args.form)
+            person::only("approvals deny", &args.to.place)?;
+            args.to.give(&args.id, &answer::own(ApprovalVerdict::Denied, &args.to.reason, None))
         }
     }
-}
-
-/// The answer of the person who runs the command.
-pub(crate) fn own(says: ApprovalVerdict, reason: &Reason, raise: Option<MicroUsd>) -> Answer {
-    Answer { says, who: account::current(), reason: reason.reason.clone(), raise }
-}
-
-/// Takes an answer, and tells people what came of it.
-pub(crate) fn take(place: &Where, id: &str, answer: &Answer, within: Option<&SessionId>) -> Result<Answered, Problem> {
-    let workspace = place.look()?;
-    let answered = queue(&workspace).answer(id, answer, within)?;
-    if let Some(taken) = &answered.taken
-        && let Ok(driver) = Driver::resume(workspace.layout(), &answered.session)
-    {
-        notify::notify(&driver, taken);
-    }
-    Ok(answered)
-}
-
-fn queue(workspace: &Workspace) -> ApprovalQueue<'_> {
-    let gate = Gate::of(workspace, &workspace::places());
-    ApprovalQueue::new(workspace, gate, workspace::signing(workspace))
 }
 
 fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
+    if args.scope.fleet {
+        return fleet::approvals::list(args.form);
+    }
     let workspaces = if args.all { every_workspace() } else { vec![args.place.look()?] };
     let mut out = Out::lock();
     let mut count = 0_usize;
     for workspace in &workspaces {
-        let open = queue(workspace).open()?;
+        let open = answer::queue(workspace).open()?;
         count = count.saturating_add(open.len());
         for approval in &open {
             if args.form.json {
@@ -156,7 +157,7 @@ fn every_workspace() -> Vec<Workspace> {
 }
 
 fn in_words(approval: &Approval) -> Vec<String> {
-    let Approval { id, kind, session, since, what, rule } = approval;
+    let Approval { id, kind, session, since, what, rule, digest: _ } = approval;
     let now = clock::now().epoch_ms();
     let since = since.map(|since| format!(", asked {} ago", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
     let session = session.as_ref().map(|session| format!(", {session}")).unwrap_or_default();
@@ -169,7 +170,7 @@ fn in_words(approval: &Approval) -> Vec<String> {
 }
 
 fn as_json(approval: &Approval, workspace: &Workspace) -> Value {
-    let Approval { id, kind, session, since, what, rule } = approval;
+    let Approval { id, kind, session, since, what, rule, digest: _ } = approval;
     json!({
         "id": id,
         "kind": kind.name(),

@@ -1,6 +1,7 @@
 //! `tripwire fleet`: many machines with one stop and one record.
 
 mod adopt;
+pub(crate) mod approvals;
 mod args;
 mod bundles;
 mod everywhere;
@@ -10,8 +11,10 @@ mod metrics;
 mod money;
 mod order;
 mod overview;
+mod places;
 mod policy;
 mod policy_files;
+mod questions;
 mod serve;
 mod status;
 mod this_machine;
@@ -26,6 +29,7 @@ use args::FleetVerb;
 pub(crate) use args::{FleetArgs, OrderScope, WideOrder};
 pub(crate) use everywhere::order_everywhere;
 pub(crate) use link::{FleetChoice, FleetLink};
+pub(crate) use status::standing;
 
 /// Runs the verb.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
@@ -39,11 +43,13 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         | FleetVerb::Adopt(_)
         | FleetVerb::Leave(_) => person::only("fleet", &here)?,
         FleetVerb::Budget(args) if args.limit.is_some() => person::only("fleet", &here)?,
+        FleetVerb::Rate(args) if args.per_minute.is_some() => person::only("fleet", &here)?,
         FleetVerb::Policy(args) if !args.only_looks() => person::only("fleet", &here)?,
         FleetVerb::Serve(_)
         | FleetVerb::Status(_)
         | FleetVerb::Audit(_)
         | FleetVerb::Budget(_)
+        | FleetVerb::Rate(_)
         | FleetVerb::Policy(_) => {}
     }
     match &args.act {
@@ -59,6 +65,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Problem> {
         FleetVerb::Audit(args) => status::audit(args.form),
         FleetVerb::Adopt(args) => adopt::run(args),
         FleetVerb::Budget(args) => money::budget(args),
+        FleetVerb::Rate(args) => money::rate(args),
     }
 }
 

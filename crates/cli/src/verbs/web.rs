@@ -5,6 +5,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::person;
 use crate::print::{self, Form, Out};
+use crate::verbs::fleet;
 use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::json;
@@ -13,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tripwire_console::Host;
 use tripwire_console::model::workspace_key;
 use tripwire_console::web::{self, Listen, Ready, ServeOptions, TlsFiles};
 use tripwire_workspace::Workspace;
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &WebArgs) -> Result<Exit, Problem> {
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     let options = ServeOptions {
         listen: args.listen.clone(),
-        host: console::host(named),
+        host: host(named),
         names: args.name.clone(),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
         ends_after,
@@ -100,12 +102,18 @@ pub(crate) fn show(workspace: &Workspace, session: Option<&SessionId>, decision:
     let page = Page { route, opens: true, form: Form::default() };
     let options = ServeOptions {
         listen: Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0))),
-        host: console::host(vec![root.to_owned()]),
+        host: host(vec![root.to_owned()]),
         names: Vec::new(),
         tls: None,
         ends_after: None,
     };
     serve(options, &page)
+}
+
+/// This person and machine, with the fleet.
+fn host(named: Vec<PathBuf>) -> Host {
+    let fleet = || fleet::standing().map_err(|problem| format!("{problem}; {}", problem.hint()));
+    Host { fleet, ..console::host(named) }
 }
 
 fn serve(options: ServeOptions, page: &Page) -> Result<Exit, Problem> {

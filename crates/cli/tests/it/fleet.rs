@@ -1,16 +1,19 @@
 //! `tripwire fleet` through the binary: two homes of one machine in a fleet, and, in a build that speaks to servers, a real cluster.
 
+mod approvals;
 mod linked;
+mod many_agents;
 mod metrics;
 mod packaging;
 mod policy;
+mod scenarios;
 mod wide_orders;
 
 use crate::session::fixture::{Place, calls};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tripwire_testing::TestDir;
 
@@ -19,9 +22,14 @@ struct Serving(Child);
 
 impl Serving {
     fn start(place: &Place) -> Self {
-        let mut command = place.command(&["fleet", "serve", "--timeout", "60"]);
+        Self::with(place.command(Self::WORDS))
+    }
+
+    fn with(mut command: Command) -> Self {
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
+
+    const WORDS: &[&str] = &["fleet", "serve", "--timeout", "60"];
 }
 
 impl Drop for Serving {

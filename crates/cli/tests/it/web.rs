@@ -3,6 +3,7 @@
 mod answers;
 mod bars;
 mod browser;
+mod fleet;
 mod hostile;
 mod link;
 mod long;

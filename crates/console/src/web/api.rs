@@ -25,6 +25,7 @@ pub(super) fn read(shared: &Shared, path: &str, query: &Query) -> Result<String,
     match path {
         "sessions" => return Ok(shown::sessions(model)),
         "approvals" => return Ok(shown::waiting(model)?),
+        "fleet" => return shown::fleet(model).map_err(|problem| NotDone::new(StatusCode::CONFLICT, problem)),
         "session" | "rows" | "decision" | "policy" | "undo" => {}
         _ => return Err(NotDone::not_found("there is nothing here")),
     }

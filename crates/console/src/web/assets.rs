@@ -44,7 +44,7 @@ pub(super) static PAGE: LazyLock<Page> = LazyLock::new(|| {
 });
 
 /// Every file beside the page.
-pub(super) const ASSETS: [Asset; 11] = [
+pub(super) const ASSETS: [Asset; 12] = [
     asset!("/app.js", "app.js", SCRIPT),
     asset!("/api.js", "api.js", SCRIPT),
     asset!("/dom.js", "dom.js", SCRIPT),
@@ -55,6 +55,7 @@ pub(super) const ASSETS: [Asset; 11] = [
     asset!("/sessions.js", "sessions.js", SCRIPT),
     asset!("/session.js", "session.js", SCRIPT),
     asset!("/panels.js", "panels.js", SCRIPT),
+    asset!("/fleet.js", "fleet.js", SCRIPT),
     asset!("/favicon.svg", "favicon.svg", "image/svg+xml"),
 ];
 

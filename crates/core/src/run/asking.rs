@@ -119,7 +119,20 @@ impl Run {
             Fallback::Park { retry_after } => {
                 self.finish(Ending::Parked { retry_after_ms: retry_after, said: failure.said.clone() }, views);
             }
-            Fallback::GiveUp => self.finish(Ending::NoEngine { said: failure.said.clone() }, views),
+            Fallback::GiveUp => {
+                let said = failure.said.clone();
+                let ending = match failure.kind {
+                    FailureKind::NoMoney => Ending::NoMoney { said },
+                    FailureKind::Overloaded
+                    | FailureKind::RateLimited
+                    | FailureKind::Unreachable
+                    | FailureKind::Broken
+                    | FailureKind::ContextExhausted
+                    | FailureKind::Refused
+                    | FailureKind::Cut => Ending::NoEngine { said },
+                };
+                self.finish(ending, views);
+            }
         }
     }
 
@@ -166,6 +179,6 @@ const fn reason(failure: &EngineFailure) -> Option<FallbackReason> {
         FailureKind::Unreachable => Some(FallbackReason::Unreachable),
         FailureKind::Broken => Some(FallbackReason::Broken),
         FailureKind::ContextExhausted => Some(FallbackReason::ContextExhausted),
-        FailureKind::Refused => Some(FallbackReason::Refused),
+        FailureKind::Refused | FailureKind::NoMoney => Some(FallbackReason::Refused),
     }
 }

@@ -57,6 +57,11 @@ pub enum Ending {
         /// What the last one said.
         said: Reason,
     },
+    /// A budget that other machines spend too does not pay for another question.
+    NoMoney {
+        /// What is left of it.
+        said: Reason,
+    },
 }
 
 impl Ending {
@@ -94,6 +99,7 @@ impl Ending {
             }
             Self::Parked { said, .. } => format!("parked for a rate limit: {said}"),
             Self::NoEngine { said } => format!("no engine can answer: {said}"),
+            Self::NoMoney { said } => format!("no money for another question: {said}"),
         }
     }
 
@@ -109,7 +115,8 @@ impl Ending {
             | Self::Refused { .. }
             | Self::OutOfIterations
             | Self::Parked { .. }
-            | Self::NoEngine { .. } => true,
+            | Self::NoEngine { .. }
+            | Self::NoMoney { .. } => true,
         }
     }
 
@@ -121,7 +128,8 @@ impl Ending {
             | Self::ToolFailed { .. }
             | Self::OutOfIterations
             | Self::Parked { .. }
-            | Self::NoEngine { .. } => true,
+            | Self::NoEngine { .. }
+            | Self::NoMoney { .. } => true,
             Self::Stopped { reason } => matches!(reason, StopReason::StoppedByPerson),
             Self::Completed { .. } | Self::SystemError { .. } | Self::Refused { .. } => false,
         }

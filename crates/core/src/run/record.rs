@@ -235,6 +235,8 @@ pub enum FailureKind {
     Refused,
     /// A wall clock or a person cut it off.
     Cut,
+    /// A budget that other machines spend too does not pay for the question.
+    NoMoney,
 }
 
 /// What became of checking a call.

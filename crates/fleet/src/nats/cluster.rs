@@ -35,9 +35,16 @@ struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     name: String,
+    host: Ipv4Addr,
     client_port: u16,
     route_port: u16,
     pid: Option<u32>,
+}
+
+impl Node {
+    fn url(&self) -> String {
+        format!("tls://{}:{}", self.host, self.client_port)
+    }
 }
 
 /// A machine with credentials of its own.
@@ -63,13 +70,20 @@ pub struct Running {
 pub struct Cluster {
     folder: PathBuf,
     server: PathBuf,
+    hosts: Vec<Ipv4Addr>,
 }
 
 impl Cluster {
     /// The cluster of a folder, run by this program.
     #[must_use]
     pub const fn new(folder: PathBuf, server: PathBuf) -> Self {
-        Self { folder, server }
+        Self { folder, server, hosts: Vec::new() }
+    }
+
+    /// The same with an address for each node; without one a node is on the loopback interface.
+    #[must_use]
+    pub fn at(self, hosts: Vec<Ipv4Addr>) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Starts it, and makes it if it is new. Returns when the streams are there and every check has passed.
@@ -171,14 +185,16 @@ impl Cluster {
         file::make_folder(&self.folder)?;
         let ((operator_seed, operator), (monitor_seed, monitor)) = (user()?, user()?);
         let mut made = Vec::new();
+        let mut hosts = self.hosts.iter().copied();
         for number in 1..=nodes {
             let (client_port, route_port) = (free_port()?, free_port()?);
-            made.push(Node { name: format!("node-{number}"), client_port, route_port, pid: None });
+            let host = hosts.next().unwrap_or(Ipv4Addr::LOCALHOST);
+            made.push(Node { name: format!("node-{number}"), host, client_port, route_port, pid: None });
         }
         let ca = self.certify(&made)?;
         let credentials = Credentials {
             version: Credentials::VERSION,
-            urls: made.iter().map(|node| format!("tls://127.0.0.1:{}", node.client_port)).collect(),
+            urls: made.iter().map(Node::url).collect(),
             ca: Some(ca),
             user: operator_seed,
             monitor: Some(monitor_seed),
@@ -202,7 +218,7 @@ impl Cluster {
         file::replace(&self.folder.join("ca.pem"), ca.as_bytes())?;
         for node in nodes {
             let mut params = CertificateParams::new(vec!["localhost".to_owned()]).map_err(failed)?;
-            params.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+            params.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(node.host)));
             params.distinguished_name.push(DnType::CommonName, &node.name);
             let key = TlsKey::generate().map_err(failed)?;
             let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
@@ -224,16 +240,16 @@ impl Cluster {
 
     fn text(&self, plan: &Plan, node: &Node) -> String {
         let path = |name: &str| quoted(&self.folder.join(name).to_string_lossy());
-        let Node { name, client_port, route_port, .. } = node;
+        let Node { name, host, client_port, route_port, .. } = node;
         let (certificate, key, ca) = (path(&format!("{name}.pem")), path(&format!("{name}.key")), path("ca.pem"));
         let tls = format!("cert_file: {certificate}, key_file: {key}, ca_file: {ca}, timeout: 5");
         let routes: Vec<String> = plan
             .nodes
             .iter()
-            .map(|other| format!("nats-route://route:{}@127.0.0.1:{}", plan.route_secret, other.route_port))
+            .map(|other| format!("nats-route://route:{}@{}:{}", plan.route_secret, other.host, other.route_port))
             .collect();
         let mut text = format!(
-            "server_name: {name}\nlisten: \"127.0.0.1:{client_port}\"\nmax_payload: 1MB\ntls {{ {tls} }}\n\
+            "server_name: {name}\nlisten: \"{host}:{client_port}\"\nmax_payload: 1MB\ntls {{ {tls} }}\n\
              jetstream {{ store_dir: {}, sync_interval: always }}\n",
             path(&format!("{name}.store"))
         );
@@ -241,7 +257,7 @@ impl Cluster {
             // Text is written to a string, which cannot fail.
             write!(
                 text,
-                "cluster {{ name: tripwire, listen: \"127.0.0.1:{route_port}\", tls {{ {tls} }}\n  authorization {{ user: route, \
+                "cluster {{ name: tripwire, listen: \"{host}:{route_port}\", tls {{ {tls} }}\n  authorization {{ user: route, \
                  password: \"{}\" }}\n  routes: [{}] }}\n",
                 plan.route_secret,
                 routes.iter().map(|route| quoted(route)).collect::<Vec<_>>().join(", ")
@@ -343,7 +359,7 @@ impl Cluster {
     fn running(&self, plan: &Plan) -> Running {
         let alive = plan.nodes.iter().filter(|node| self.is_ours(node));
         Running {
-            urls: plan.nodes.iter().map(|node| format!("tls://127.0.0.1:{}", node.client_port)).collect(),
+            urls: plan.nodes.iter().map(Node::url).collect(),
             pids: alive.filter_map(|node| node.pid).collect(),
             credentials: self.operator_file(),
         }

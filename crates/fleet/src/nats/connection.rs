@@ -3,11 +3,13 @@
 use super::credentials::{Credentials, JWT_MARK};
 use crate::checks::WeakClusterError;
 use crate::log::LogError;
+use async_nats::rustls::pki_types::CertificateDer;
+use async_nats::rustls::pki_types::pem::PemObject as _;
+use async_nats::rustls::{ClientConfig, RootCertStore};
 use async_nats::{Client, ConnectOptions, Event, Message, Request};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::future::Future;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -87,7 +89,7 @@ impl Connection {
         });
         let thread = thread.map_err(|error| failed(error.to_string()))?;
         let trouble = Arc::new(Mutex::new(None));
-        let connected = options(credentials, speaker, &trouble).map_err(&failed).and_then(|(options, _ca)| {
+        let connected = options(credentials, speaker, &trouble).map_err(&failed).and_then(|options| {
             let servers = credentials.urls.clone();
             handle.block_on(async move { options.connect(servers).await }).map_err(|error| failed(error.to_string()))
         });
@@ -135,12 +137,11 @@ impl Drop for Connection {
     }
 }
 
-/// The options, and the file of the certificate for as long as they are used.
 fn options(
     credentials: &Credentials,
     speaker: Speaker,
     trouble: &Arc<Mutex<Option<String>>>,
-) -> Result<(ConnectOptions, Option<CaFile>), String> {
+) -> Result<ConnectOptions, String> {
     let secret = match speaker {
         Speaker::User => &credentials.user,
         Speaker::Monitor => credentials.monitor.as_ref().ok_or("there are no credentials of a monitor")?,
@@ -166,38 +167,21 @@ fn options(
     } else {
         options.nkey(secret.clone())
     };
-    let mut file = None;
-    if let Some(ca) = &credentials.ca {
-        let written = CaFile::write(ca)?;
-        options = options.add_root_certificates(written.path().to_owned()).require_tls(true);
-        file = Some(written);
-    }
-    Ok((options, file))
-}
-
-/// The client takes certificates from files only.
-struct CaFile(std::path::PathBuf);
-
-impl CaFile {
-    fn write(pem: &str) -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("tripwire-ca-{}-{}", std::process::id(), crate::nonce()?));
-        std::fs::DirBuilder::new().create(&folder).map_err(|error| error.to_string())?;
-        let file = Self(folder.join("ca.pem"));
-        std::fs::write(file.path(), pem).map_err(|error| error.to_string())?;
-        Ok(file)
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
+    match &credentials.ca {
+        Some(ca) => Ok(options.tls_client_config(trusting(ca)?).require_tls(true)),
+        None => Ok(options),
     }
 }
 
-impl Drop for CaFile {
-    fn drop(&mut self) {
-        if let Some(folder) = self.0.parent() {
-            std::fs::remove_dir_all(folder).ok();
-        }
+/// TLS that trusts one certificate. It is kept in memory: a file would have to be there whenever the client connects again.
+fn trusting(pem: &str) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        roots.add(certificate.map_err(|error| error.to_string())?).map_err(|error| error.to_string())?;
     }
+    let provider = Arc::new(async_nats::rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(builder.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// An append to three disks that sync takes milliseconds, the choice of a new leader seconds.

@@ -4,7 +4,7 @@ use super::connection::{Connection, NatsError};
 use super::credentials::Credentials;
 use super::setup;
 use crate::checks::StreamPlan;
-use crate::log::{Append, Entry, Log, LogError, Sequence};
+use crate::log::{Append, Entry, Log, LogError, Sequence, Waited};
 use crate::subject::Subject;
 use async_nats::{HeaderMap, Message, Request, StatusCode};
 use base64::Engine as _;
@@ -184,7 +184,7 @@ impl Log for NatsLog {
         }
     }
 
-    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Vec<Entry>, LogError> {
+    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
         let deadline = Instant::now() + at_most;
         // The subscription comes before the look, so that nothing falls between them.
         let client = self.connection.client();
@@ -198,12 +198,13 @@ impl Log for NatsLog {
             let entries = self.read(subject, after, WAITED_MAX)?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !entries.is_empty() || left.is_zero() {
-                return Ok(entries);
+                return Ok(Waited::Entries(entries));
             }
-            let heard = self.connection.wait(async { tokio::time::timeout(left, subscriber.next()).await.is_ok() });
-            if heard {
-                // A subscriber may hear of an entry before it is safe; only what is safe counts.
-                std::thread::sleep(SAFE_AFTER);
+            let heard = self.connection.wait(async { tokio::time::timeout(left, subscriber.next()).await });
+            if let Ok(Some(message)) = heard
+                && let Ok(text) = String::from_utf8(message.payload.to_vec())
+            {
+                return Ok(Waited::Heard(text));
             }
         }
     }
@@ -291,4 +292,3 @@ const NO_MESSAGE: u64 = 10_037;
 const UNAVAILABLE: u64 = 503;
 const BATCH: usize = 512;
 const WAITED_MAX: usize = 1_000;
-const SAFE_AFTER: Duration = Duration::from_millis(2);

@@ -1,59 +1,16 @@
 //! A fleet on a real cluster of three servers on the loopback interface, and what is refused.
-#![expect(
-    clippy::expect_used,
-    clippy::print_stderr,
-    reason = "a broken premise ends the test, and its figures are shown"
-)]
+#![expect(clippy::expect_used, reason = "a broken premise ends the test")]
 
 use crate::conformance;
 use crate::journals::name;
+use crate::nemesis::{self, TestCluster};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tripwire_fleet::log::{Append, Log as _, LogError, Sequence};
-use tripwire_fleet::nats::cluster::{Cluster, ClusterError, find_server};
+use tripwire_fleet::nats::cluster::{ClusterError, find_server};
 use tripwire_fleet::nats::{Credentials, NatsError, NatsLog};
 use tripwire_fleet::subject::Subject;
-use tripwire_testing::{TestDir, skip};
-
-/// A cluster that ends with its test.
-struct TestCluster {
-    cluster: Cluster,
-    credentials: Credentials,
-    _folder: TestDir,
-}
-
-impl TestCluster {
-    /// None, loudly, where there is no server; `TRIPWIRE_NATS=required` makes that a failure.
-    fn start(nodes: u64) -> Option<Self> {
-        let Ok(server) = find_server(std::env::var_os("PATH").as_deref()) else {
-            assert!(std::env::var_os("TRIPWIRE_NATS").is_none(), "nats-server is required and not on PATH");
-            skip("nats-server is not on PATH: the fleet was not tested on a cluster");
-            return None;
-        };
-        let folder = TestDir::new();
-        let cluster = Cluster::new(folder.path().join("c"), server);
-        let running = cluster.up(nodes).unwrap();
-        assert_eq!(u64::try_from(running.pids.len()).unwrap(), nodes);
-        let credentials = Credentials::read(&running.credentials, &[]).unwrap();
-        Some(Self { cluster, credentials, _folder: folder })
-    }
-
-    /// Kills a server by its name without a word, and says which it was.
-    fn kill(&self, node: &str) -> usize {
-        let number: usize = node.rsplit('-').next().unwrap().parse().unwrap();
-        let pid = self.cluster.look().unwrap().pids[number - 1];
-        signal(pid, "-KILL");
-        number - 1
-    }
-}
-
-impl Drop for TestCluster {
-    fn drop(&mut self) {
-        self.cluster.down().ok();
-    }
-}
 
 #[test]
 fn fleet_1_a_cluster_meets_every_demand_and_loses_nothing_when_its_leader_is_killed() {
@@ -62,60 +19,7 @@ fn fleet_1_a_cluster_meets_every_demand_and_loses_nothing_when_its_leader_is_kil
     conformance::all(&log, "n");
     refusals(&cluster);
     machines(&cluster);
-    let each = appends() / WRITERS;
-    let start = Instant::now();
-    let is_over = AtomicBool::new(false);
-    let (longest, faults) = std::thread::scope(|scope| {
-        let nemesis = scope.spawn(|| nemesis(&cluster, &is_over));
-        let longest = conformance::many_writers(&log, "k", WRITERS, each);
-        is_over.store(true, Ordering::Relaxed);
-        (longest, nemesis.join().unwrap())
-    });
-    let took = start.elapsed();
-    eprintln!("{} appends by {WRITERS} writers in {took:?}, longest stall {longest:?}; {faults}", each * WRITERS);
-}
-
-/// What is done to the servers while others write. The short run kills the leader once; the long one goes on until the writers are
-/// done: the leader killed, a server that stands still for longer than an election takes, all servers killed at once.
-fn nemesis(cluster: &TestCluster, is_over: &AtomicBool) -> String {
-    let led = NatsLog::open(&cluster.credentials).unwrap();
-    let (mut killed, mut stood_still, mut all_killed) = (0, 0, 0);
-    std::thread::sleep(Duration::from_millis(500));
-    loop {
-        match (killed + stood_still + all_killed) % 3 {
-            0 => {
-                let leader = led.leader().ok().flatten().unwrap_or_else(|| "node-1".to_owned());
-                let number = cluster.kill(&leader);
-                std::thread::sleep(Duration::from_secs(2));
-                cluster.cluster.start_node(number).unwrap();
-                killed += 1;
-            }
-            1 => {
-                let pid = cluster.cluster.look().unwrap().pids[0];
-                signal(pid, "-STOP");
-                std::thread::sleep(Duration::from_secs(8));
-                signal(pid, "-CONT");
-                stood_still += 1;
-            }
-            _ => {
-                let pids = cluster.cluster.look().unwrap().pids;
-                pids.iter().for_each(|pid| signal(*pid, "-KILL"));
-                std::thread::sleep(Duration::from_secs(1));
-                (0..pids.len()).for_each(|number| cluster.cluster.start_node(number).unwrap());
-                all_killed += 1;
-            }
-        }
-        for _ in 0..50 {
-            if is_over.load(Ordering::Relaxed) || appends() <= SHORT_APPENDS {
-                return format!("{killed} leaders killed, {stood_still} stood still, {all_killed} times all killed");
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
-
-fn signal(pid: u32, kind: &str) {
-    assert!(Command::new("kill").args([kind, &pid.to_string()]).status().unwrap().success());
+    nemesis::appends_under_faults(&cluster, &log);
 }
 
 /// FLEET-5: each weaker thing by its own words.
@@ -191,12 +95,3 @@ fn fleet_5_a_server_that_does_not_sync_or_has_foreign_streams_is_refused() {
     child.wait().unwrap();
     assert!(answer.as_ref().is_some_and(|words| words.contains("syncs its disk only every 120 s")), "{answer:?}");
 }
-
-/// How many the writers make together; `just test-fleet` asks for more.
-fn appends() -> usize {
-    let set = std::env::var("TRIPWIRE_FLEET_APPENDS").ok().and_then(|text| text.parse().ok());
-    set.unwrap_or(SHORT_APPENDS)
-}
-
-const SHORT_APPENDS: usize = 2_000;
-const WRITERS: usize = 16;

@@ -3,7 +3,6 @@
 
 use crate::journals::{TestJournal, name};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tripwire_core::record::chain::Digest;
@@ -13,7 +12,7 @@ use tripwire_fleet::audit::{self, LocalJournal};
 use tripwire_fleet::bucket::{self, Draw, Drawn, RateLimits};
 use tripwire_fleet::budget::{self, Holder, Reservation};
 use tripwire_fleet::fence::Takeover;
-use tripwire_fleet::log::{Append, Entry, Log, LogError, Sequence};
+use tripwire_fleet::log::{Append, Entry, Log, LogError, Sequence, Waited};
 use tripwire_fleet::machine::{self, Beat, Liveness, MachineState, Part};
 use tripwire_fleet::order::{
     self, FleetAct, FleetOrder, FleetReceipt, Label, OrderHistory, Outcome, SeenOrders, Target,
@@ -78,12 +77,19 @@ fn appends(log: &dyn Log, own: &Name) {
 /// Who waits hears of an entry soon after it was written, and of nothing if there is nothing.
 fn waits(log: &dyn Log, own: &Name) {
     let subject = Subject::receipts(own);
-    assert_eq!(log.wait(&subject, Sequence(0), Duration::from_millis(50)).unwrap(), []);
+    assert_eq!(log.wait(&subject, Sequence(0), Duration::from_millis(50)).unwrap(), Waited::Entries(Vec::new()));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| log.wait(&subject, Sequence(0), Duration::from_secs(20)).unwrap());
+        let waiting = scope.spawn(|| {
+            let mut waited = log.wait(&subject, Sequence(0), Duration::from_secs(20)).unwrap();
+            while let Waited::Heard(text) = waited {
+                assert_eq!(text, "news", "what is heard is what was sent");
+                waited = log.wait(&subject, Sequence(0), Duration::from_millis(50)).unwrap();
+            }
+            waited
+        });
         std::thread::sleep(Duration::from_millis(100));
         let sequence = ack(log.append(&subject, Sequence(0), "news").unwrap());
-        let heard = waiting.join().unwrap();
+        let Waited::Entries(heard) = waiting.join().unwrap() else { panic!() };
         assert_eq!(heard.first().map(|entry| (entry.sequence, entry.text.as_str())), Some((sequence, "news")));
     });
 }
@@ -235,13 +241,21 @@ fn dead_holder(log: &dyn Log, own: &Name) {
 /// A rate counts over all who draw from it.
 fn rate(log: &dyn Log, own: &Name) {
     let limits = RateLimits { capacity: 5, per_minute: 60 };
-    let draw =
-        |by: &str, count, now_ms| bucket::draw(log, own, limits, &Draw { count, by: &name(by), now_ms }).unwrap();
-    assert_eq!(draw("a", 3, 1_000), Drawn::Now);
-    assert_eq!(draw("b", 2, 1_000), Drawn::Now);
-    assert_eq!(draw("a", 1, 1_000), Drawn::AfterMs(1_000));
-    assert_eq!(draw("b", 1, 2_000), Drawn::Now);
-    assert_eq!(draw("b", 6, 2_000), Drawn::Never);
+    let draw = |by: &str, least, now_ms| bucket::draw(log, own, &Draw { least, by: &name(by), now_ms }).unwrap();
+    assert_eq!(draw("a", 1, 1_000), None, "nobody has set it");
+    bucket::set(log, own, limits, &name("a"), 1_000).unwrap();
+    assert_eq!(draw("a", 3, 1_000), Some(Drawn::Now(3)));
+    assert_eq!(draw("b", 2, 1_000), Some(Drawn::Now(2)));
+    assert_eq!(draw("a", 1, 1_000), Some(Drawn::AfterMs(1_000)));
+    assert_eq!(draw("b", 1, 2_000), Some(Drawn::Now(1)));
+    assert_eq!(draw("b", 6, 2_000), Some(Drawn::Never));
+    bucket::set(log, own, RateLimits { per_minute: 6_000, ..limits }, &name("b"), 2_000).unwrap();
+    assert_eq!(draw("b", 1, 2_000), Some(Drawn::AfterMs(10)), "a changed rate is not full again");
+    assert_eq!(
+        draw("b", 1, 2_100),
+        Some(Drawn::Now(5)),
+        "what comes back in a tenth of a second, at most what it holds"
+    );
 }
 
 /// One process speaks for a machine; a second is told so, and a successor may go on when the first is silent.
@@ -255,6 +269,7 @@ fn heartbeat(log: &dyn Log, own: &Name) {
         order: Sequence(0),
         sessions: Vec::new(),
         problems: Vec::new(),
+        waiting: Vec::new(),
         policies: None,
         life: life.to_owned(),
         part: Part::Service,
@@ -336,6 +351,7 @@ fn approvals(log: &dyn Log, own: &Name) {
         answer,
         who: "ada".to_owned(),
         reason: String::new(),
+        raise: None,
         at_ms: 1,
         nonce: nonce.to_owned(),
     };
@@ -400,37 +416,42 @@ fn policies(log: &dyn Log, own: &Name) {
     assert_eq!(look(&mut seen), Some(Ok(bundle(6))));
 }
 
-/// Sixteen writers of one subject each, and what stands in the log is what each of them wrote, in order. Says the longest time that
-/// an append took.
+/// Writers of one subject each, and what stands in the log is what each of them wrote, in order. Says the longest time that an
+/// append took.
 pub(crate) fn many_writers(log: &dyn Log, family: &str, writers: usize, each: usize) -> Duration {
-    let longest = Mutex::new(Duration::ZERO);
-    std::thread::scope(|scope| {
-        for writer in 0..writers {
-            let subject = Subject::receipts(&name(&format!("{family}-{writer}")));
-            let longest = &longest;
-            scope.spawn(move || {
-                let mut after = Sequence(0);
-                let mut longest_here = Duration::ZERO;
-                for number in 0..each {
-                    let begun = Instant::now();
-                    match settle::append(log, &subject, after, &format!("{writer} {number}"), PATIENCE).unwrap() {
-                        Settled::Written(sequence) => after = sequence,
-                        Settled::Fenced(entry) => panic!("nobody else writes here: {entry:?}"),
-                    }
-                    longest_here = longest_here.max(begun.elapsed());
-                }
-                let mut longest = longest.lock().unwrap();
-                *longest = longest_here.max(*longest);
-            });
-        }
+    let longest = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..writers).map(|writer| scope.spawn(move || one_writer(log, family, writer, each))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap_or_default()
     });
-    for writer in 0..writers {
-        let subject = Subject::receipts(&name(&format!("{family}-{writer}")));
-        let found: Vec<String> = read_whole(log, &subject).into_iter().map(|entry| entry.text).collect();
-        let wanted: Vec<String> = (0..each).map(|number| format!("{writer} {number}")).collect();
-        assert_eq!(found, wanted);
+    (0..writers).for_each(|writer| check_writer(log, family, writer, each));
+    longest
+}
+
+/// Appends lines to a subject of the writer's own; says the longest time that one took.
+pub(crate) fn one_writer(log: &dyn Log, family: &str, writer: usize, each: usize) -> Duration {
+    let subject = subject_of(family, writer);
+    let (mut after, mut longest) = (Sequence(0), Duration::ZERO);
+    for number in 0..each {
+        let begun = Instant::now();
+        match settle::append(log, &subject, after, &format!("{writer} {number}"), PATIENCE).unwrap() {
+            Settled::Written(sequence) => after = sequence,
+            Settled::Fenced(entry) => panic!("nobody else writes here: {entry:?}"),
+        }
+        longest = longest.max(begun.elapsed());
     }
-    longest.into_inner().unwrap()
+    longest
+}
+
+/// Every line is there, once and in order, and nothing else.
+pub(crate) fn check_writer(log: &dyn Log, family: &str, writer: usize, each: usize) {
+    let found: Vec<String> = read_whole(log, &subject_of(family, writer)).into_iter().map(|entry| entry.text).collect();
+    let wanted: Vec<String> = (0..each).map(|number| format!("{writer} {number}")).collect();
+    assert_eq!(found, wanted);
+}
+
+fn subject_of(family: &str, writer: usize) -> Subject {
+    Subject::receipts(&name(&format!("{family}-{writer}")))
 }
 
 /// Reads a subject; servers that choose a new leader just now are asked again.

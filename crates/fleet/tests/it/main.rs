@@ -5,5 +5,8 @@
 mod cluster;
 mod conformance;
 mod folder;
+mod heard;
 mod journals;
 mod model;
+#[cfg(feature = "nats")]
+mod nemesis;

@@ -323,6 +323,12 @@ fn next(left: &SessionEnd, printer: &Printer) -> String {
             let first = ended::cleared_by(HoldReason::IterationCap);
             format!("{look}; `{first}{of}`, then `tripwire agent --resume {}`", left.session)
         }
+        Ending::NoMoney { .. } => {
+            format!(
+                "{look}; raise it with `tripwire fleet budget NAME --limit AMOUNT`, then `tripwire agent --resume {}`",
+                left.session
+            )
+        }
         Ending::Parked { .. } => format!("{look}; later `tripwire agent --resume {}`", left.session),
         Ending::NoEngine { .. } => {
             format!("{look}; then `tripwire agent --resume {} --engine NAME`", left.session)

@@ -2,7 +2,7 @@
 
 use super::args::{AdoptArgs, print};
 use super::membership::{FleetError, Membership};
-use super::this_machine::place_of;
+use super::places::place_of;
 use crate::error::Problem;
 use crate::exit::Exit;
 use serde_json::json;
@@ -10,7 +10,7 @@ use tripwire_fleet::fence::{RecordStanding, RecordState, Takeover};
 use tripwire_fleet::log::Log;
 use tripwire_fleet::machine::{self, Liveness};
 use tripwire_fleet::record;
-use tripwire_fleet::subject::{Name, RECORDS, Subject};
+use tripwire_fleet::subject::{Name, NameError, RECORDS, Subject};
 use tripwire_journal::{SessionId, SessionPaths};
 use tripwire_session::driver::Driver;
 use tripwire_workspace::geometry::manifest::template;
@@ -53,11 +53,12 @@ pub(super) fn run(args: &AdoptArgs) -> Result<Exit, Problem> {
 
 /// The record that is meant.
 fn find(log: &dyn Log, args: &AdoptArgs, session: &SessionId, own: &Name) -> Result<(Subject, Name), Problem> {
-    let wanted = args.from.as_deref().map(Name::parse).transpose()?;
+    let wanted = args.from.as_deref().map(Origin::parse).transpose()?;
     let mut found = Vec::new();
     for subject in log.subjects(RECORDS)? {
-        let Some((machine, _, of)) = subject.as_record() else { continue };
-        if of != *session || machine == *own || wanted.as_ref().is_some_and(|wanted| *wanted != machine) {
+        let Some((machine, place, of)) = subject.as_record() else { continue };
+        let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.fits(&machine, &place));
+        if of != *session || machine == *own || !is_wanted {
             continue;
         }
         let last = log.last(&subject)?.and_then(|entry| RecordState::from_last(&entry).ok());
@@ -67,16 +68,37 @@ fn find(log: &dyn Log, args: &AdoptArgs, session: &SessionId, own: &Name) -> Res
             RecordStanding::TakenOver(takeover) => takeover.to == *own,
         });
         if is_free {
-            found.push((subject, machine));
+            found.push((subject, machine, place));
         }
     }
     match found.len() {
         0 => Err(FleetError::NoRecord { session: session.to_string() }.into()),
-        1 => Ok(found.swap_remove(0)),
-        _several => {
-            let machines: Vec<String> = found.iter().map(|(_, machine)| machine.to_string()).collect();
-            let (session, machines) = (session.to_string(), machines.join(", "));
-            Err(FleetError::SeveralRecords { session, machines }.into())
+        1 => {
+            let (subject, machine, _) = found.swap_remove(0);
+            Ok((subject, machine))
         }
+        _several => {
+            let origins: Vec<String> = found.iter().map(|(_, machine, place)| format!("{machine}/{place}")).collect();
+            let (session, origins) = (session.to_string(), origins.join(", "));
+            Err(FleetError::SeveralRecords { session, origins }.into())
+        }
+    }
+}
+
+/// Whose session is meant: a machine's, or that of one of its workspaces.
+struct Origin {
+    machine: Name,
+    place: Option<Name>,
+}
+
+impl Origin {
+    /// Reads `MACHINE` or `MACHINE/WORKSPACE`.
+    fn parse(text: &str) -> Result<Self, NameError> {
+        let (machine, place) = text.split_once('/').map_or((text, None), |(machine, place)| (machine, Some(place)));
+        Ok(Self { machine: Name::parse(machine)?, place: place.map(Name::parse).transpose()? })
+    }
+
+    fn fits(&self, machine: &Name, place: &Name) -> bool {
+        self.machine == *machine && self.place.as_ref().is_none_or(|wanted| wanted == place)
     }
 }

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::limits;
 use crate::print::{Form, Out};
 use crate::workspace::Where;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use std::path::PathBuf;
 use tripwire_fleet::order::FleetAct;
 
@@ -42,6 +42,8 @@ pub(super) enum FleetVerb {
     Policy(FleetPolicyArgs),
     /// Show a budget over all machines, or set its limit.
     Budget(BudgetArgs),
+    /// Show how many model calls all machines may make in a minute, or set it.
+    Rate(RateArgs),
     /// Go on here with a session of a machine that is gone: from now on that machine can append nothing to it.
     Adopt(AdoptArgs),
     /// Compare the fleet's record with the journals and checkpoints of this machine.
@@ -118,6 +120,21 @@ pub(super) struct BudgetArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct RateArgs {
+    /// The rate's name: that of a budget that a manifest's `fleet.budget` names, or `org-NAME`, `team-NAME`, `key-NAME` for accounts
+    /// of gateways.
+    pub(super) name: String,
+    /// Model calls that all machines together may make in a minute.
+    #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..=RATE_MAX))]
+    pub(super) per_minute: Option<u64>,
+    /// How many of them at once; by default a whole minute's.
+    #[arg(long, value_name = "COUNT", requires = "per_minute", value_parser = value_parser!(u64).range(1..=RATE_MAX))]
+    pub(super) at_once: Option<u64>,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct FleetStatusArgs {
     /// Write the figures in Prometheus' text format.
     #[arg(long, conflicts_with = "json")]
@@ -181,7 +198,7 @@ pub(super) struct PolicyFetchArgs {
 pub(super) struct AdoptArgs {
     /// The session.
     pub(super) session: String,
-    /// The machine that had it, where several have one of that name.
+    /// The machine that had it, or `MACHINE/WORKSPACE`, where there are several of that name.
     #[arg(long, value_name = "NAME")]
     pub(super) from: Option<String>,
     /// Take it although that machine is alive.
@@ -254,3 +271,6 @@ pub(super) fn print(line: &str) -> Result<Exit, Problem> {
     out.flush()?;
     Ok(Exit::Done)
 }
+
+/// More calls than any fleet makes.
+const RATE_MAX: u64 = 1_000_000_000;

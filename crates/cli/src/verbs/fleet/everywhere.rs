@@ -4,7 +4,8 @@
 use super::args::WideOrder;
 use super::membership::{FleetError, Membership};
 use super::order;
-use super::this_machine::{InWorkspace, in_every_workspace, workspaces};
+use super::places::workspaces;
+use super::this_machine::{InWorkspace, in_every_workspace};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};

@@ -2,7 +2,9 @@
 
 use super::membership::{FleetError, Membership};
 use super::money::FleetMoney;
-use super::this_machine::{ThisMachine, Until, place_of};
+use super::places::place_of;
+use super::questions::OpenQuestions;
+use super::this_machine::{ThisMachine, Until};
 use crate::error::Problem;
 use clap::Args;
 use std::sync::Arc;
@@ -74,6 +76,7 @@ impl FleetLink {
             until: Until::Flag(Arc::clone(&over)),
             copier,
             talk,
+            questions: OpenQuestions::default(),
         };
         let who = membership.as_member(Part::Standby, dead_man)?;
         let money = Arc::new(FleetMoney::begin(Arc::clone(&log), &membership, settings.budget)?);

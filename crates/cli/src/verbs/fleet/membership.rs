@@ -59,16 +59,26 @@ pub(super) enum FleetError {
     Held { act: FleetAct, who: String, reason: String },
     #[error("the fleet has no budget `{name}`")]
     NoBudget { name: Name },
+    #[error("the fleet has no rate `{name}`")]
+    NoRate { name: Name },
     #[error("too many processes of this machine spend at the same time")]
     NoSlot,
     #[error("the fleet has no record of the session `{session}` that this machine could take over")]
     NoRecord { session: String },
-    #[error("several machines have a session `{session}`: {machines}")]
-    SeveralRecords { session: String, machines: String },
+    #[error("there are several sessions `{session}`: {origins}")]
+    SeveralRecords { session: String, origins: String },
     #[error("`{machine}` is alive and may be working on it")]
     Alive { machine: Name },
     #[error("the session `{session}` is in this workspace already")]
     AlreadyHere { session: String },
+    #[error("nothing waits for an answer under `{id}` on any machine")]
+    NoQuestion { id: String },
+    #[error("several machines ask under `{id}`: {digits}")]
+    SeveralQuestions { id: String, digits: String },
+    #[error("`{id}` was answered before: {first}; the first answer counts")]
+    AnsweredBefore { id: String, first: String },
+    #[error("`{id}` asks for a larger budget, and the answer does not say by how much")]
+    NoAmount { id: String },
     #[error("the system gives no thread: {0}")]
     Thread(std::io::Error),
     #[error("{0}")]
@@ -91,11 +101,21 @@ impl Explain for FleetError {
             Self::DeadMan { .. } => "say `--dead-man 30`".into(),
             Self::Held { .. } => "take it back with `tripwire resume --all`".into(),
             Self::NoBudget { name } => format!("make it with `tripwire fleet budget {name} --limit 100usd`").into(),
+            Self::NoRate { name } => format!("make it with `tripwire fleet rate {name} --per-minute 600`").into(),
             Self::NoSlot => "end some of them, then try again".into(),
             Self::NoRecord { .. } => "see what is there with `tripwire fleet audit`".into(),
-            Self::SeveralRecords { .. } => "say which one with `--from NAME`".into(),
+            Self::SeveralRecords { .. } => "say which one with `--from MACHINE/WORKSPACE`".into(),
             Self::Alive { .. } => "stop it first with `tripwire stop --all`, or say `--even-if-alive`".into(),
             Self::AlreadyHere { session } => format!("go on with `tripwire agent --resume {session}`").into(),
+            Self::NoQuestion { .. } | Self::AnsweredBefore { .. } => {
+                "see what waits with `tripwire approvals --fleet`".into()
+            }
+            Self::SeveralQuestions { .. } => {
+                "name one by these digits; `tripwire approvals --fleet` shows which machine asks".into()
+            }
+            Self::NoAmount { id } => {
+                format!("name the amount: `tripwire approvals approve {id} --raise 5usd --fleet`").into()
+            }
             Self::Thread(_) => "look at the limits of processes and memory: `ulimit -a`".into(),
             Self::Random(_) => "check /dev/urandom".into(),
         }
@@ -103,9 +123,12 @@ impl Explain for FleetError {
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Self::Alive { .. } | Self::AlreadyHere { .. } | Self::Joined { .. } | Self::Held { .. } | Self::NoSlot => {
-                ExitClass::Refused
-            }
+            Self::Alive { .. }
+            | Self::AlreadyHere { .. }
+            | Self::Joined { .. }
+            | Self::Held { .. }
+            | Self::NoSlot
+            | Self::AnsweredBefore { .. } => ExitClass::Refused,
             Self::NotBuiltIn
             | Self::NotJoined
             | Self::Address { .. }
@@ -114,6 +137,10 @@ impl Explain for FleetError {
             | Self::NoRecord { .. }
             | Self::SeveralRecords { .. }
             | Self::NoBudget { .. }
+            | Self::NoRate { .. }
+            | Self::NoQuestion { .. }
+            | Self::SeveralQuestions { .. }
+            | Self::NoAmount { .. }
             | Self::DeadMan { .. } => ExitClass::BadInput,
             Self::Thread(_) | Self::Random(_) => ExitClass::Internal,
         }

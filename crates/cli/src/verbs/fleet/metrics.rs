@@ -57,7 +57,7 @@ fn escaped(value: &str) -> String {
 /// Everything that can be watched, as one text.
 pub(super) fn exposition(seen: &Overview) -> String {
     let mut text = String::new();
-    let families = machines(seen).into_iter().chain(held_and_policy(seen)).chain(budgets(seen));
+    let families = machines(seen).into_iter().chain(held_and_policy(seen)).chain(budgets(seen)).chain(rates(seen));
     families.for_each(|family| family.write(&mut text));
     text
 }
@@ -92,6 +92,11 @@ fn machines(seen: &Overview) -> Vec<Family<'static>> {
             "machine",
             machines,
             |machine| (name(machine), machine.records().to_string()),
+        ),
+        Family::new("tripwire_fleet_questions", "What waits for a person on a machine, up to 100.").each(
+            "machine",
+            machines,
+            |machine| (name(machine), machine.state.waiting.len().to_string()),
         ),
         Family::new("tripwire_fleet_problems", "Sessions of a machine that cannot be copied.").each(
             "machine",
@@ -163,6 +168,18 @@ fn budgets(seen: &Overview) -> Vec<Family<'static>> {
             "budget",
             budgets,
             of(|pool| pool.blocks.values().map(|block| block.granted.get()).sum()),
+        ),
+    ]
+}
+
+fn rates(seen: &Overview) -> Vec<Family<'static>> {
+    vec![
+        Family::new("tripwire_fleet_rate_calls_per_minute", "Model calls that all machines may make in a minute.")
+            .each("rate", &seen.rates, |(name, rate)| (name.to_string(), rate.limits.per_minute.to_string())),
+        Family::new("tripwire_fleet_rate_calls_left", "Model calls that a rate has left now.").each(
+            "rate",
+            &seen.rates,
+            |(name, rate)| (name.to_string(), rate.left(seen.now_ms).to_string()),
         ),
     ]
 }

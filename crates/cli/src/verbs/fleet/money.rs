@@ -1,6 +1,6 @@
-//! The fleet's budgets: `tripwire fleet budget`, and the money of a process that takes part.
+//! The fleet's budgets and rates: `tripwire fleet budget` and `rate`, and the money of a process that takes part.
 
-use super::args::{BudgetArgs, print};
+use super::args::{BudgetArgs, RateArgs, print};
 use super::membership::{FleetError, Membership, folder};
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tripwire_core::ledger::AccountId;
 use tripwire_core::units::MicroUsd;
+use tripwire_fleet::bucket::{self, RateLimits};
 use tripwire_fleet::budget;
 use tripwire_fleet::log::Log;
 use tripwire_fleet::spender::{PayingBudgets, SpendError, Spender};
@@ -17,6 +18,7 @@ use tripwire_fleet::subject::Name;
 use tripwire_fs::file;
 use tripwire_fs::lock::{FileLock, Wait};
 use tripwire_session::shared_money::{MoneyPromise, SharedMoney, SharedMoneyError};
+use tripwire_workspace::clock;
 
 /// Runs `tripwire fleet budget`.
 pub(super) fn budget(args: &BudgetArgs) -> Result<Exit, Problem> {
@@ -36,6 +38,26 @@ pub(super) fn budget(args: &BudgetArgs) -> Result<Exit, Problem> {
             money::exactly(free.get()),
             pool.blocks.len()
         ),
+    })
+}
+
+/// Runs `tripwire fleet rate`.
+pub(super) fn rate(args: &RateArgs) -> Result<Exit, Problem> {
+    let name = Name::parse(&args.name)?;
+    let membership = Membership::load()?;
+    let log = membership.log()?;
+    let now_ms = clock::now().epoch_ms();
+    if let Some(per_minute) = args.per_minute {
+        let limits = RateLimits { capacity: args.at_once.unwrap_or(per_minute), per_minute };
+        bucket::set(log.as_ref(), &name, limits, &membership.machine, now_ms)?;
+    }
+    let found = bucket::look(log.as_ref(), &name)?.ok_or_else(|| FleetError::NoRate { name: name.clone() })?;
+    let (RateLimits { capacity, per_minute }, left) = (found.limits, found.left(now_ms));
+    print(&match args.form.json {
+        true => {
+            json!({"version": 1, "rate": name, "per_minute": per_minute, "at_once": capacity, "left": left}).to_string()
+        }
+        false => format!("rate {name}: {per_minute} calls a minute, {capacity} at once, {left} left now"),
     })
 }
 
@@ -69,6 +91,7 @@ impl SharedMoney for FleetMoney {
         let budgets = PayingBudgets { named: self.named.clone(), possible: accounts.iter().map(of).collect() };
         self.spender.reserve(budgets, worst).map(MoneyPromise).map_err(|error| match error {
             SpendError::Exhausted { budget, left } => SharedMoneyError::Exhausted { budget: budget.to_string(), left },
+            SpendError::TooFast { rate, wait } => SharedMoneyError::TooFast { rate: rate.to_string(), wait },
             SpendError::NoBudget { .. } | SpendError::Log(_) => SharedMoneyError::Unknown(error.to_string()),
         })
     }

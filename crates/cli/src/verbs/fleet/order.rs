@@ -2,6 +2,7 @@
 
 use super::args::WideOrder;
 use super::membership::{FleetError, Membership};
+use super::questions::OpenQuestions;
 use super::this_machine::{ThisMachine, Until};
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -72,6 +73,7 @@ fn obey_here(
         until: Until::Time(None),
         copier: None,
         talk: Box::new(print::say),
+        questions: OpenQuestions::default(),
     };
     Member::new(log, &host, membership.as_member(Part::Standby, membership.dead_man())?).catch_up()?;
     let receipt = order::receipt_of(log, &membership.machine, sequence)?;

@@ -1,21 +1,23 @@
-//! The whole fleet at one moment: machines with the policy that they run and the order that holds them, budgets, bundles.
+//! The whole fleet at one moment: machines with the policy that they run and the order that holds them, budgets, rates, bundles.
 
 use super::bundles;
 use super::membership::Membership;
 use crate::error::Problem;
+use tripwire_fleet::bucket::{self, Bucket};
 use tripwire_fleet::budget;
 use tripwire_fleet::escrow::Pool;
-use tripwire_fleet::log::Log;
+use tripwire_fleet::log::{Log, LogError};
 use tripwire_fleet::machine::{self, Liveness, MachineState};
 use tripwire_fleet::order::{FleetOrder, OrderHistory};
 use tripwire_fleet::policy::{PolicyStanding, Published};
-use tripwire_fleet::subject::{Name, POOLS};
+use tripwire_fleet::subject::{Name, POOLS, RATES};
 use tripwire_workspace::clock;
 
 /// A fleet at one moment.
 pub(super) struct Overview {
     pub(super) machines: Vec<SeenMachine>,
     pub(super) budgets: Vec<(Name, Pool)>,
+    pub(super) rates: Vec<(Name, Bucket)>,
     pub(super) bundles: Vec<Published>,
     pub(super) now_ms: u64,
 }
@@ -77,16 +79,22 @@ impl Overview {
             state,
         };
         let machines = machine::all(log)?.into_iter().map(seen).collect();
-        Ok(Self { machines, budgets: budgets(log)?, bundles, now_ms: clock::now().epoch_ms() })
+        let (budgets, rates) = (named(log, POOLS, budget::look)?, named(log, RATES, bucket::look)?);
+        Ok(Self { machines, budgets, rates, bundles, now_ms: clock::now().epoch_ms() })
     }
 }
 
-fn budgets(log: &dyn Log) -> Result<Vec<(Name, Pool)>, Problem> {
+/// Each value of which the subject begins so, with its name.
+fn named<T>(
+    log: &dyn Log,
+    prefix: &str,
+    look: impl Fn(&dyn Log, &Name) -> Result<Option<T>, LogError>,
+) -> Result<Vec<(Name, T)>, Problem> {
     let mut found = Vec::new();
-    for subject in log.subjects(POOLS)? {
+    for subject in log.subjects(prefix)? {
         let name = Name::parse(subject.last_word())?;
-        if let Some(pool) = budget::look(log, &name)? {
-            found.push((name, pool));
+        if let Some(value) = look(log, &name)? {
+            found.push((name, value));
         }
     }
     Ok(found)

@@ -2,6 +2,7 @@
 
 use super::args::FleetServeArgs;
 use super::membership::Membership;
+use super::questions::OpenQuestions;
 use super::this_machine::{ThisMachine, Until};
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -20,6 +21,7 @@ pub(super) fn run(args: &FleetServeArgs) -> Result<Exit, Problem> {
         until: Until::Time(args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds))),
         copier: None,
         talk: Box::new(print::say),
+        questions: OpenQuestions::default(),
     };
     let who = membership.as_member(Part::Service, membership.dead_man())?;
     print::say(&format!("`{}` serves in the fleet {}", membership.machine, membership.address));

@@ -4,15 +4,18 @@ use super::args::FleetStatusArgs;
 use super::membership::Membership;
 use super::metrics;
 use super::overview::{Overview, Presence, SeenMachine};
-use super::this_machine::{place_of, sessions, workspaces};
+use super::places::{place_of, sessions, workspaces};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{Form, Out, money};
 use crate::workspace;
 use serde_json::{Value, json};
+use tripwire_core::counted::counted;
 use tripwire_core::record::chain::Digest;
 use tripwire_fleet::audit::{self, Audited, LocalJournal};
+use tripwire_fleet::bucket::{Bucket, RateLimits};
 use tripwire_fleet::policy::{PolicyStanding, Published};
+use tripwire_fleet::subject::Name;
 
 /// Runs `tripwire fleet status`.
 pub(super) fn status(args: &FleetStatusArgs) -> Result<Exit, Problem> {
@@ -28,6 +31,12 @@ pub(super) fn status(args: &FleetStatusArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
+/// The fleet of this machine, as `--json` shows it; nothing if it belongs to none.
+pub(crate) fn standing() -> Result<Option<Value>, Problem> {
+    let Some(membership) = Membership::find()? else { return Ok(None) };
+    Ok(Some(as_json(&membership, &Overview::gather(&membership)?)))
+}
+
 fn as_json(membership: &Membership, seen: &Overview) -> Value {
     let machine = |machine: &SeenMachine| {
         let mut value = json!(machine.state);
@@ -41,9 +50,14 @@ fn as_json(membership: &Membership, seen: &Overview) -> Value {
     let machines: Vec<Value> = seen.machines.iter().map(machine).collect();
     let budgets: serde_json::Map<_, _> =
         seen.budgets.iter().map(|(name, pool)| (name.to_string(), json!(pool))).collect();
+    let rate = |(name, rate): &(Name, Bucket)| {
+        let RateLimits { capacity, per_minute } = rate.limits;
+        (name.to_string(), json!({"per_minute": per_minute, "at_once": capacity, "left": rate.left(seen.now_ms)}))
+    };
+    let rates: serde_json::Map<_, _> = seen.rates.iter().map(rate).collect();
     let bundles: Vec<Value> = seen.bundles.iter().map(bundle_json).collect();
     json!({"version": 1, "fleet": membership.address, "machine": membership.machine, "machines": machines,
-           "budgets": budgets, "bundles": bundles})
+           "budgets": budgets, "rates": rates, "bundles": bundles})
 }
 
 /// A bundle without its files.
@@ -83,6 +97,10 @@ fn in_prose(membership: &Membership, seen: &Overview, out: &mut Out) -> Result<(
                 out.prose(&format!("  runs {digest} in {}{more}", running.at))?;
             }
         }
+        if !state.waiting.is_empty() {
+            let count = counted(state.waiting.len(), "question");
+            out.prose(&format!("  {count} for a person: `tripwire approvals --fleet`"))?;
+        }
         for problem in &state.problems {
             out.prose(&format!("  {problem}"))?;
         }
@@ -93,6 +111,10 @@ fn in_prose(membership: &Membership, seen: &Overview, out: &mut Out) -> Result<(
     for (name, pool) in &seen.budgets {
         let (limit, settled) = (money::dollars(pool.limit.get()), money::dollars(pool.settled.get()));
         out.prose(&format!("budget {name}: {settled} of {limit} settled, {} blocks out", pool.blocks.len()))?;
+    }
+    for (name, rate) in &seen.rates {
+        let (limits, left) = (rate.limits, rate.left(seen.now_ms));
+        out.prose(&format!("rate {name}: {} calls a minute, {left} left now", limits.per_minute))?;
     }
     for published in &seen.bundles {
         out.prose(&bundle_words(published, seen.now_ms))?;

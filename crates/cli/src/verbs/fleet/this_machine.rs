@@ -1,19 +1,22 @@
-//! This machine as its fleet sees it: the workspaces of this person, their sessions, and what an order means in each of them.
+//! This machine as its fleet sees it: its sessions, what waits there, and what an order means in each of its workspaces.
 
+use super::places::{changed_ms, place_of, sessions, workspaces};
+use super::questions::{self, OpenQuestions};
 use crate::error::Problem;
 use crate::notify;
 use crate::workspace;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::Instant;
 use tripwire_authority::current;
 use tripwire_console::control::{self, Actor};
 use tripwire_console::resume::{self, ResumeOrder};
 use tripwire_console::summary;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::chain::Digest;
+use tripwire_fleet::approval::{Question, Verdict};
 use tripwire_fleet::copier::Copier;
 use tripwire_fleet::host::{Host, Obeyed};
 use tripwire_fleet::machine::RunningPolicy;
@@ -21,42 +24,12 @@ use tripwire_fleet::order::FleetAct;
 use tripwire_fleet::subject::Name;
 use tripwire_journal::note::Verifier;
 use tripwire_journal::{SessionId, SessionPaths};
-use tripwire_session::driver::{Driver, frozen_rules, views};
+use tripwire_session::driver::{Driver, frozen_rules};
 use tripwire_session::supervised::{self, StopReceipt, Supervisor};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::control::order::Order;
 use tripwire_workspace::loop_lock::LoopLock;
-
-/// The name of a workspace in the fleet.
-pub(super) fn place_of(root: &Path) -> Name {
-    let digest = Digest::of(root.as_os_str().as_encoded_bytes()).to_string();
-    Name::nearest(digest.get(..16).unwrap_or(&digest))
-}
-
-/// The workspaces of this person.
-pub(super) fn workspaces() -> Vec<Workspace> {
-    let known = workspace::known().map(|known| known.list()).unwrap_or_default();
-    let opened = known.into_iter().filter_map(|root| {
-        Workspace::locate(&root, &workspace::places()).ok().filter(|workspace| workspace.root() == root)
-    });
-    opened.collect()
-}
-
-/// The sessions of a workspace that were written to since a time.
-pub(super) fn sessions(workspace: &Workspace, since_ms: u64) -> Vec<SessionPaths> {
-    let layout = workspace.layout();
-    let paths = |session: SessionId| SessionPaths::new(layout.folder(), &session);
-    let found = views::sessions(layout).unwrap_or_default().into_iter().map(paths);
-    found.filter(|paths| changed_ms(paths.dir()) >= since_ms).collect()
-}
-
-/// When a journal was last written to.
-fn changed_ms(folder: &Path) -> u64 {
-    let files = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let times = files.filter_map(|file| file.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-    times.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).max().unwrap_or(0)
-}
 
 /// What became of an order in one workspace.
 pub(super) struct InWorkspace {
@@ -124,6 +97,7 @@ pub(super) struct ThisMachine {
     /// Who copies sessions of this process, if anybody does.
     pub(super) copier: Option<Copier>,
     pub(super) talk: Box<dyn Fn(&str) + Send + Sync>,
+    pub(super) questions: OpenQuestions,
 }
 
 impl Host for ThisMachine {
@@ -167,6 +141,14 @@ impl Host for ThisMachine {
         let taken = driver.take_now(stop, clock::now).map_err(|error| error.to_string())?;
         notify::notify(&driver, &taken);
         Ok(())
+    }
+
+    fn waiting(&self, machine: &Name) -> Vec<Question> {
+        self.questions.look(machine, self.joined_ms)
+    }
+
+    fn answer(&self, question: &Question, verdict: &Verdict) -> Result<String, String> {
+        questions::take(question, verdict)
     }
 
     fn policies(&self) -> Vec<RunningPolicy> {

@@ -86,8 +86,7 @@ impl AgentFixture {
         let engine = self.cassette("model.jsonl", answers);
         let mut arguments = vec!["agent", "--objective", "reach the aim", "--engine", &engine];
         arguments.extend(more);
-        let child = self.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Running { child: Some(child) }
+        Running::of(&mut self.command(&arguments))
     }
 
     /// The sessions of the workspace.
@@ -131,6 +130,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Starts a command.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { child: Some(child) }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }

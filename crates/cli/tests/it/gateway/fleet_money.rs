@@ -1,4 +1,4 @@
-//! Two gateways of two machines under one budget of their fleet.
+//! Two gateways of two machines under one budget and one rate of their fleet.
 
 use super::support::{Gateway, Provider, config, message, say, tripwire};
 use std::path::Path;
@@ -29,8 +29,12 @@ fn join(state: &Path, more: &[&str], fleet: &Path) {
 }
 
 fn budget(state: &Path, args: &[&str]) -> serde_json::Value {
+    fleet(state, "budget", args)
+}
+
+fn fleet(state: &Path, verb: &str, args: &[&str]) -> serde_json::Value {
     let mut command = tripwire();
-    command.args(["fleet", "budget"]).args(args).arg("--json").env("XDG_STATE_HOME", state).current_dir(state);
+    command.args(["fleet", verb]).args(args).arg("--json").env("XDG_STATE_HOME", state).current_dir(state);
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
@@ -89,4 +93,30 @@ fn fleet_3_a_budget_of_a_team_counts_at_every_gateway_and_a_missing_one_lets_not
     let reply = gateway.post("/anthropic/v1/messages", ASK);
     let reason = reply.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(reply.status == 403 && reason.contains("has no budget `nothing`"), "{reason}");
+}
+
+#[test]
+fn fleet_10_two_gateways_together_make_no_more_calls_than_the_rate_of_their_team() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(60, 10).as_bytes()));
+    let (fleet_dir, person) = (TestDir::new(), TestDir::new());
+    join(person.path(), &[], fleet_dir.path());
+    let text = config(&provider, "team = \"search\"\n[[team]]\nname = \"search\"");
+    fleet(person.path(), "rate", &["team-search", "--per-minute", "1", "--at-once", "6"]);
+    fleet(person.path(), "rate", &["team-other", "--per-minute", "1", "--at-once", "1"]);
+    let machines = ["a", "b"].map(|name| machine(fleet_dir.path(), name, "fleet:\n  durability: async\n", &text));
+    let replies: Vec<_> =
+        (0..10).flat_map(|_| machines.iter().map(|gateway| gateway.post("/anthropic/v1/messages", ASK))).collect();
+    let passed = replies.iter().filter(|reply| reply.status == 200).count();
+    assert!((6..=8).contains(&passed), "six at once and one a minute: {passed} passed");
+    let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
+    assert_eq!(refused.status, 429, "{}", refused.body);
+    assert!(refused.body.contains("rate `team-search`"), "{}", refused.body);
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    let left = fleet(person.path(), "rate", &["team-search"]);
+    assert_eq!((left["left"].as_u64(), left["at_once"].as_u64()), (Some(0), Some(6)), "{left}");
+    // A larger rate counts at once.
+    fleet(person.path(), "rate", &["team-search", "--per-minute", "60000", "--at-once", "1000"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(machines[0].post("/anthropic/v1/messages", ASK).status, 200);
 }

@@ -302,6 +302,7 @@ fn nothing_serious_stands_in_the_way_of_a_screen_reader() {
         ("dark", "session"),
         ("light", "approvals"),
         ("dark", "policy"),
+        ("light", "fleet"),
     ] {
         shown.browser.ask(&format!("document.documentElement.dataset.theme = '{theme}'"));
         match page {
@@ -315,7 +316,7 @@ fn nothing_serious_stands_in_the_way_of_a_screen_reader() {
             "session" => {}
             other => {
                 shown.browser.ask(&format!("location.hash = '#/{other}'"));
-                shown.browser.until("document.querySelector('.view.narrow h1')");
+                shown.browser.until("document.querySelector('.view h1:not(.hidden)')");
                 std::thread::sleep(Duration::from_millis(300));
             }
         }

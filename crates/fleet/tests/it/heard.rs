@@ -1,0 +1,165 @@
+//! What a machine does about an order that it hears before the order is safe in the log.
+
+use crate::journals::name;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use tripwire_fleet::approval::{Question, Verdict};
+use tripwire_fleet::file_log::FileLog;
+use tripwire_fleet::host::{Host, Membership, Obeyed};
+use tripwire_fleet::log::{Append, Entry, Log, LogError, Sequence, Waited};
+use tripwire_fleet::machine::{Part, RunningPolicy};
+use tripwire_fleet::member::Member;
+use tripwire_fleet::order::{self, FleetAct, FleetOrder, Label, Outcome, Target};
+use tripwire_fleet::subject::{Name, Subject};
+use tripwire_journal::note::{Signer, Verifier};
+use tripwire_journal::{SessionId, SessionPaths};
+use tripwire_testing::TestDir;
+
+/// A folder on which texts can be heard that are not in it.
+struct Rumours {
+    log: FileLog,
+    heard: Mutex<VecDeque<String>>,
+}
+
+impl Log for Rumours {
+    fn append(&self, subject: &Subject, after: Sequence, text: &str) -> Result<Append, LogError> {
+        self.log.append(subject, after, text)
+    }
+
+    fn last(&self, subject: &Subject) -> Result<Option<Entry>, LogError> {
+        self.log.last(subject)
+    }
+
+    fn read(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
+        self.log.read(subject, after, limit)
+    }
+
+    fn subjects(&self, prefix: &str) -> Result<Vec<Subject>, LogError> {
+        self.log.subjects(prefix)
+    }
+
+    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
+        match self.heard.lock().unwrap().pop_front() {
+            Some(text) => Ok(Waited::Heard(text)),
+            None => self.log.wait(subject, after, at_most.min(Duration::from_millis(20))),
+        }
+    }
+}
+
+/// A machine that notes what it is told to do.
+struct Noted {
+    trusted: Vec<Verifier>,
+    obeyed: Mutex<Vec<FleetAct>>,
+    is_over: AtomicBool,
+}
+
+impl Host for Noted {
+    fn sessions(&self) -> Vec<(Name, SessionPaths)> {
+        Vec::new()
+    }
+
+    fn trusted(&self) -> Vec<Verifier> {
+        self.trusted.clone()
+    }
+
+    fn obey(&self, act: FleetAct, _who: &str, _reason: &str) -> Obeyed {
+        let mut obeyed = self.obeyed.lock().unwrap();
+        obeyed.push(act);
+        // The first stop ends what runs.
+        Obeyed { ended: if obeyed.len() == 1 { 2 } else { 0 }, ..Obeyed::default() }
+    }
+
+    fn end_session(&self, _place: &Name, _session: &SessionId, _reason: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn waiting(&self, _machine: &Name) -> Vec<Question> {
+        Vec::new()
+    }
+
+    fn answer(&self, _question: &Question, _verdict: &Verdict) -> Result<String, String> {
+        Err("nothing waits".to_owned())
+    }
+
+    fn policies(&self) -> Vec<RunningPolicy> {
+        Vec::new()
+    }
+
+    fn now_ms(&self) -> u64 {
+        now_ms()
+    }
+
+    fn say(&self, _line: &str) {}
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+fn text(signer: &Signer, act: FleetAct, target: Target, nonce: &str) -> String {
+    let (reason, who) = ("enough".to_owned(), "ada".to_owned());
+    FleetOrder { act, target, reason, who, at_ms: now_ms(), nonce: nonce.to_owned() }.seal(signer).unwrap()
+}
+
+#[test]
+fn fleet_4_a_stop_that_is_heard_holds_before_it_is_safe_and_a_resume_does_not() {
+    let folder = TestDir::new();
+    let log = Rumours { log: FileLog::open(&folder.path().join("f")).unwrap(), heard: Mutex::default() };
+    let (person, stranger) = (Signer::from_seed("ada", &[1; 32]), Signer::from_seed("eve", &[2; 32]));
+    let host = Noted { trusted: vec![person.verifier()], obeyed: Mutex::default(), is_over: AtomicBool::new(false) };
+    let who = Membership {
+        machine: name("m"),
+        labels: BTreeMap::new(),
+        version: "1".to_owned(),
+        dead_man: Duration::from_secs(30),
+        memory: folder.path().join("memory.json"),
+        life: "one".to_owned(),
+        part: Part::Service,
+    };
+    let member = Member::new(&log, &host, who);
+    let hear = |text: String| log.heard.lock().unwrap().push_back(text);
+    let obeyed = || host.obeyed.lock().unwrap().clone();
+    let stop = text(&person, FleetAct::Stop, Target::All, "n1");
+    std::thread::scope(|scope| {
+        scope.spawn(|| member.serve());
+        let _over = SetWhenDropped(&host.is_over);
+        let other = Target::Label(Label::parse("team=other").unwrap());
+        hear(text(&stranger, FleetAct::Stop, Target::All, "n2"));
+        hear(text(&person, FleetAct::Stop, other, "n3"));
+        hear(text(&person, FleetAct::Resume, Target::All, "n4"));
+        hear("no order".to_owned());
+        hear(stop.clone());
+        hear(stop.clone());
+        until(|| !obeyed().is_empty() && log.heard.lock().unwrap().is_empty());
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(obeyed(), [FleetAct::Stop], "once, and nothing that is foreign, not meant or lets work go on");
+        assert_eq!(log.last(&Subject::orders()).unwrap(), None, "and it was not in the log yet");
+        let sequence = order::give(&log, &stop).unwrap();
+        until(|| order::receipt_of(&log, &name("m"), sequence).unwrap().is_some());
+        let receipt = order::receipt_of(&log, &name("m"), sequence).unwrap().unwrap();
+        assert_eq!((receipt.outcome, receipt.ended), (Outcome::Obeyed, 2), "the receipt tells what was ended early");
+    });
+}
+
+/// Tells those who go on until then, also if a test panics.
+pub(crate) struct SetWhenDropped<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn until(holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it did not come to that");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn now_ms() -> u64 {
+    u64::try_from(UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap()
+}
