@@ -18,11 +18,13 @@ if [[ ! -x $venv/bin/pytest || ! -x $venv/bin/maturin ]]; then
         exit 0
     fi
 fi
+# What the workspace has compiled of the same dependencies is not compiled again.
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$(cd ../.. && pwd)/target}
+export CARGO_TARGET_DIR
 # The binary that the tests compare with, of the same sources.
 if [[ -z ${TRIPWIRE_BINARY:-} ]]; then
     (cd ../.. && cargo build --quiet)
-    TRIPWIRE_BINARY=$(cd ../.. && pwd)/target/debug/tripwire
-    export TRIPWIRE_BINARY
+    export TRIPWIRE_BINARY=$CARGO_TARGET_DIR/debug/tripwire
 fi
 VIRTUAL_ENV=$PWD/$venv "$venv/bin/maturin" develop --quiet --locked
 exec "$venv/bin/pytest" -q "$@"

@@ -30,10 +30,11 @@ if [[ ! -e $venv/.installed-$sum ]]; then
     fi
     touch "$venv/.installed-$sum"
 fi
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$(cd ../../.. && pwd)/target}
+export CARGO_TARGET_DIR
 if [[ -z ${TRIPWIRE_BINARY:-} ]]; then
     (cd ../../.. && cargo build --quiet)
-    TRIPWIRE_BINARY=$(cd ../../.. && pwd)/target/debug/tripwire
-    export TRIPWIRE_BINARY
+    export TRIPWIRE_BINARY=$CARGO_TARGET_DIR/debug/tripwire
 fi
 (cd .. && VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked)
 exec "$venv/bin/python" -m pytest -q "$@"

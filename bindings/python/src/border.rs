@@ -27,9 +27,11 @@ pub(crate) fn raised(error: &dyn Explain) -> PyErr {
     let text = format!("{error}; {}", error.hint());
     match error.exit_class() {
         ExitClass::BadInput | ExitClass::Refused => UsageError::new_err(text),
-        ExitClass::Held | ExitClass::Stopped | ExitClass::DoesNotHold | ExitClass::Internal => {
-            GuardFailed::new_err(text)
-        }
+        ExitClass::Held
+        | ExitClass::Money
+        | ExitClass::Stopped
+        | ExitClass::DoesNotHold
+        | ExitClass::Internal => GuardFailed::new_err(text),
     }
 }
 

@@ -106,6 +106,7 @@ impl From<ExitClass> for Exit {
         match class {
             ExitClass::BadInput => Self::Usage,
             ExitClass::Held => Self::Held,
+            ExitClass::Money => Self::Budget,
             ExitClass::Stopped => Self::Stopped,
             ExitClass::Refused => Self::Refused,
             ExitClass::DoesNotHold => Self::DoesNotHold,

@@ -21,6 +21,8 @@ pub enum ExitClass {
     BadInput,
     /// Something waits for a person.
     Held,
+    /// The money is used up.
+    Money,
     /// A person stopped it.
     Stopped,
     /// Refused: permission, review or identity.

@@ -32,6 +32,7 @@ struct EarlyStop {
     nonce: String,
     /// Processes that it ended.
     ended: u64,
+    at: Instant,
 }
 
 /// How a service ended.
@@ -159,8 +160,8 @@ impl<'a> Member<'a> {
             Part::Service => SERVICE_WAIT.min(self.beat_every()),
             Part::Standby => STANDBY_WAIT,
         };
-        let (mut spoke, mut heard) = (false, 0_u32);
-        while !self.is_over() {
+        let (mut spoke, mut looks) = (false, 0_u32);
+        while !self.is_over() || self.owes_receipt() {
             if !self.speaks.load(Ordering::Relaxed) {
                 // Whoever speaks for this machine obeys them.
                 spoke = false;
@@ -174,17 +175,17 @@ impl<'a> Member<'a> {
             }
             // What is known is what stood when it was asked for.
             let asked_ms = self.since_start_ms();
-            let at_most = if heard > 0 { SAFE_SOON } else { wait };
-            heard -= heard.min(1);
+            let at_most = if looks > 0 { SAFE_SOON } else { wait };
+            looks -= looks.min(1);
             match self.log.wait(&subject, self.order(), at_most) {
                 Ok(Waited::Heard(text)) => {
                     self.hear(text);
-                    heard = SAFE_LOOKS;
+                    looks = SAFE_LOOKS;
                 }
                 Ok(Waited::Entries(entries)) => {
                     for entry in entries {
                         self.handle(&entry);
-                        heard = 0;
+                        looks = 0;
                     }
                     self.switch(|switch, _now_ms| switch.know_orders(asked_ms));
                 }
@@ -206,7 +207,7 @@ impl<'a> Member<'a> {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         if is_held && early.as_ref().is_none_or(|early| early.nonce != order.nonce) {
             let (_, Obeyed { ended, .. }) = self.obey(&order);
-            *early = Some(EarlyStop { nonce: order.nonce, ended });
+            *early = Some(EarlyStop { nonce: order.nonce, ended, at: Instant::now() });
         }
     }
 
@@ -232,6 +233,12 @@ impl<'a> Member<'a> {
         if let Err(error) = order::receipt(self.log, &receipt) {
             self.host.say(&format!("fleet: the receipt for order {} was not delivered: {error}", entry.sequence));
         }
+    }
+
+    /// A stop that was heard may end this very process, which owes the receipt all the same.
+    fn owes_receipt(&self) -> bool {
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        early.as_ref().is_some_and(|early| early.at.elapsed() < SAFE_WITHIN)
     }
 
     /// What an order ended when it was heard, before it was safe.
@@ -465,9 +472,11 @@ const ENTER_ATTEMPTS: usize = 3;
 const SERVICE_WAIT: Duration = Duration::from_secs(2);
 /// A run that is over does not wait long for another order.
 const STANDBY_WAIT: Duration = Duration::from_millis(400);
-/// How soon, and how often, it is looked whether an order that was heard is safe.
-const SAFE_SOON: Duration = Duration::from_millis(20);
-const SAFE_LOOKS: u32 = 50;
+/// How soon, and how often, it is looked whether something that was heard is safe.
+const SAFE_SOON: Duration = Duration::from_millis(50);
+const SAFE_LOOKS: u32 = 40;
+/// How long a process that a stop ends waits for the order to be safe: servers that choose a leader need seconds.
+const SAFE_WITHIN: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const WATCH_EVERY: Duration = Duration::from_millis(50);

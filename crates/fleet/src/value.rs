@@ -41,12 +41,17 @@ pub(crate) fn update<T: Serialize + DeserializeOwned, R>(
     let start = Instant::now();
     let mut round = 0_u32;
     loop {
+        // Others who write are a fleet that lives: among many a turn takes longer to come.
+        let mut patience = PATIENCE;
         let obstacle = match load(log, subject) {
             Ok((value, at)) => match change(value) {
                 Change::Keep(result) => return Ok(result),
                 Change::Write(value, result) => match log.append(subject, at, &text_of(subject, &value)?) {
                     Ok(Append::Ack(_)) => return Ok(result),
-                    Ok(Append::Fenced) => "others write at the same time".to_owned(),
+                    Ok(Append::Fenced) => {
+                        patience = CONTENDED;
+                        "others write at the same time".to_owned()
+                    }
                     Ok(Append::Unknown(reason)) => reason,
                     Err(LogError::Unreachable(reason)) => reason,
                     Err(error) => return Err(error),
@@ -55,8 +60,8 @@ pub(crate) fn update<T: Serialize + DeserializeOwned, R>(
             Err(LogError::Unreachable(reason)) => reason,
             Err(error) => return Err(error),
         };
-        if start.elapsed() >= PATIENCE {
-            let seconds = PATIENCE.as_secs();
+        if start.elapsed() >= patience {
+            let seconds = patience.as_secs();
             return Err(LogError::Undecided { subject: subject.to_string(), seconds, reason: obstacle });
         }
         std::thread::sleep(pause(round));
@@ -73,3 +78,4 @@ fn pause(round: u32) -> Duration {
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+const CONTENDED: Duration = Duration::from_secs(120);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::time::Duration;
-use tripwire_core::explain::Explain;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{EngineFailure, FailureKind, Spent};
 use tripwire_core::units::RunMillis;
@@ -242,6 +242,26 @@ impl Explain for EngineError {
             Self::NotStarted { error, .. } => error.hint(),
             Self::Deadline { .. } => "give it more time with `--max-runtime`".into(),
             Self::Cut { .. } => "it was stopped on purpose and nothing was begun; give the same command again".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::NoMoney { .. } => ExitClass::Money,
+            Self::NoKey { .. }
+            | Self::KeyRefused { .. }
+            | Self::UnknownModel { .. }
+            | Self::Unreachable { .. }
+            | Self::Overloaded { .. }
+            | Self::RateLimited { .. }
+            | Self::ContextExhausted { .. }
+            | Self::Refused { .. }
+            | Self::Broken { .. }
+            | Self::CassetteEnded { .. }
+            | Self::TooSensitive { .. }
+            | Self::NotStarted { .. }
+            | Self::Deadline { .. }
+            | Self::Cut { .. } => ExitClass::BadInput,
         }
     }
 }
