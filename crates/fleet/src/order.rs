@@ -1,13 +1,14 @@
 //! The orders of people to all machines: signed with the person's own key, bound to what they are for, when they were given and a
 //! nonce. A machine's credentials cannot make one.
 
-use crate::log::{Entry, Log, LogError, Sequence};
+use crate::log::{Append, Entry, Log, LogError, Sequence};
 use crate::settle::{self, Settled};
 use crate::subject::{Name, Subject};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Instant;
 use tripwire_core::explain::Explain;
 use tripwire_journal::note::{self, Signer, Verifier};
 
@@ -205,7 +206,20 @@ impl SeenOrders {
 /// When the fleet does not take it.
 pub fn give(log: &dyn Log, text: &str) -> Result<Sequence, LogError> {
     let subject = Subject::orders();
-    let mut after = log.last(&subject)?.map_or(Sequence(0), |entry| entry.sequence);
+    // Whoever listens hears it now, before it is asked what it follows and whether the servers have a leader or not. Only the first
+    // order of a fleet is written by this.
+    if let Append::Ack(sequence) = log.append(&subject, Sequence(0), text)? {
+        return Ok(sequence);
+    }
+    let start = Instant::now();
+    let mut after = loop {
+        match log.last(&subject) {
+            Ok(Some(entry)) if entry.text == text => return Ok(entry.sequence),
+            Ok(last) => break last.map_or(Sequence(0), |entry| entry.sequence),
+            Err(LogError::Unreachable(_)) if start.elapsed() < settle::PATIENCE => {}
+            Err(error) => return Err(error),
+        }
+    };
     loop {
         match settle::append(log, &subject, after, text, settle::PATIENCE)? {
             Settled::Written(sequence) => return Ok(sequence),

@@ -10,6 +10,8 @@ use tripwire_core::usage::Usage;
 
 /// The shortest answer that is worth a question: a few words and a call.
 pub(super) const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
+/// Tokens that a provider puts in beside the question's own text.
+const ADDED_TOKENS: Tokens = Tokens::new(1_024);
 /// Tokens of which the price is taken, so that rounding does not matter.
 const PRICED_TOKENS: u64 = 1_000_000;
 
@@ -22,6 +24,12 @@ pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &Pri
 /// What the longest answer to a question costs; nothing where the engine costs nothing, or counts its money itself.
 pub(super) fn worst_case(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
     cost(engine, prices, &Usage { output: question.output_tokens_max, ..asked(question) })
+}
+
+/// What a provider may add to a question, its own instructions for tools, costs at most.
+pub(super) fn added(engine: &dyn Engine, prices: &PriceList) -> MicroUsd {
+    let usage = Usage { fresh_input: ADDED_TOKENS, ..Usage::default() };
+    cost(engine, prices, &usage).unwrap_or(MicroUsd::ZERO)
 }
 
 /// The longest answer that what is left can pay for, and never more than the question allows.

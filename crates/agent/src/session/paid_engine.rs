@@ -1,7 +1,7 @@
 //! An engine whose questions are paid from a budget that other machines spend too: the worst case is promised before a question leaves,
 //! and settled with what the answer used.
 
-use super::answer_budget::{ANSWER_TOKENS_MIN, longest_answer, worst_case};
+use super::answer_budget::{ANSWER_TOKENS_MIN, added, longest_answer, worst_case};
 use super::facts::charge;
 use crate::engines::{CallCost, Engine, EngineError, EngineKind, Listener, Question};
 use std::sync::Arc;
@@ -39,15 +39,18 @@ struct PaidQuestion<'a> {
 impl PaidEngine {
     /// The question as it can be paid for: whole, or with a shorter answer. Nothing where it costs nothing.
     fn promise<'a>(&self, question: &Question<'a>) -> Result<Option<PaidQuestion<'a>>, SharedMoneyError> {
-        let Some(worst) = worst_case(self.engine.as_ref(), question, &self.prices) else { return Ok(None) };
+        let added = added(self.engine.as_ref(), &self.prices);
+        let worst = worst_case(self.engine.as_ref(), question, &self.prices);
+        let Some(worst) = worst.map(|worst| worst.plus(added)) else { return Ok(None) };
         let exhausted = match self.money.reserve(&[], worst) {
             Ok(promise) => return Ok(Some(PaidQuestion { question: *question, worst, promise })),
             Err(error) => error,
         };
         let SharedMoneyError::Exhausted { left, .. } = &exhausted else { return Err(exhausted) };
-        let longest = longest_answer(self.engine.as_ref(), question, &self.prices, Some(*left));
+        let for_both = MicroUsd::new(left.get().saturating_sub(added.get()));
+        let longest = longest_answer(self.engine.as_ref(), question, &self.prices, Some(for_both));
         let shorter = Question { output_tokens_max: longest, ..*question };
-        let worst = worst_case(self.engine.as_ref(), &shorter, &self.prices).unwrap_or(worst);
+        let worst = worst_case(self.engine.as_ref(), &shorter, &self.prices).map_or(worst, |worst| worst.plus(added));
         if longest < ANSWER_TOKENS_MIN || worst > *left {
             return Err(exhausted);
         }

@@ -18,7 +18,7 @@ use tripwire_session::approvals::{Answer, ApprovalKind};
 use tripwire_workspace::clock;
 
 /// A question as its machine last told it.
-struct Asked {
+struct FleetQuestion {
     question: Question,
     liveness: Liveness,
     /// What was decided about it and has not reached its session yet.
@@ -53,7 +53,7 @@ pub(crate) fn answer(id: &str, answer: &Answer, form: Form) -> Result<Exit, Prob
     let log = membership.log()?;
     let trusted = bundles::trusted()?;
     let all = gather(log.as_ref(), &trusted)?;
-    let Asked { question, liveness, verdict: _ } = named(id, &all)?;
+    let FleetQuestion { question, liveness, verdict: _ } = named(id, &all)?;
     if question.kind == ApprovalKind::Budget.name() && answer.says == ApprovalVerdict::Allowed && answer.raise.is_none()
     {
         return Err(FleetError::NoAmount { id: id.to_owned() }.into());
@@ -106,7 +106,7 @@ pub(crate) fn answer(id: &str, answer: &Answer, form: Form) -> Result<Exit, Prob
     Ok(if has_it { Exit::Done } else { Exit::DoesNotHold })
 }
 
-fn gather(log: &dyn Log, trusted: &[Verifier]) -> Result<Vec<Asked>, Problem> {
+fn gather(log: &dyn Log, trusted: &[Verifier]) -> Result<Vec<FleetQuestion>, Problem> {
     let now_ms = clock::now().epoch_ms();
     let mut all = Vec::new();
     for state in machine::all(log)? {
@@ -114,22 +114,23 @@ fn gather(log: &dyn Log, trusted: &[Verifier]) -> Result<Vec<Asked>, Problem> {
         for question in state.waiting {
             let verdict = approval::decided(log, &question.proposal(), trusted)?;
             let verdict = verdict.filter(|verdict| !verdict.is_expired(now_ms));
-            all.push(Asked { question, liveness, verdict });
+            all.push(FleetQuestion { question, liveness, verdict });
         }
     }
     Ok(all)
 }
 
 /// The question that a person means by its id or by the first digits of its digest.
-fn named<'a>(id: &str, all: &'a [Asked]) -> Result<&'a Asked, FleetError> {
+fn named<'a>(id: &str, all: &'a [FleetQuestion]) -> Result<&'a FleetQuestion, FleetError> {
     let id = id.trim();
     let digits = id.to_lowercase();
-    let fits = |asked: &&Asked| {
+    let fits = |asked: &&FleetQuestion| {
         asked.question.id.eq_ignore_ascii_case(id)
             || digits.len() >= DIGITS_MIN && asked.question.proposal().to_string().starts_with(&digits)
     };
-    let fitting: Vec<&Asked> = all.iter().filter(fits).collect();
-    let names = |asked: &[&Asked]| -> Vec<String> { asked.iter().map(|asked| digits_of(&asked.question)).collect() };
+    let fitting: Vec<&FleetQuestion> = all.iter().filter(fits).collect();
+    let names =
+        |asked: &[&FleetQuestion]| -> Vec<String> { asked.iter().map(|asked| digits_of(&asked.question)).collect() };
     match fitting.as_slice() {
         [one] => Ok(one),
         [] => Err(FleetError::NoQuestion { id: id.to_owned() }),
@@ -155,7 +156,7 @@ fn no_longer_waits(log: &dyn Log, question: &Question, within: Duration) -> Resu
 }
 
 /// What a person types to name a question: its id, or digits where two machines ask the same.
-fn name_of(question: &Question, all: &[Asked]) -> String {
+fn name_of(question: &Question, all: &[FleetQuestion]) -> String {
     let same = all.iter().filter(|other| other.question.id == question.id).count();
     if same > 1 { digits_of(question) } else { question.id.clone() }
 }
@@ -164,8 +165,8 @@ fn digits_of(question: &Question) -> String {
     String::from_utf8_lossy(&question.proposal().short()).into_owned()
 }
 
-fn in_words(asked: &Asked, all: &[Asked]) -> Vec<String> {
-    let Asked { question, liveness, verdict } = asked;
+fn in_words(asked: &FleetQuestion, all: &[FleetQuestion]) -> Vec<String> {
+    let FleetQuestion { question, liveness, verdict } = asked;
     let Question { machine, workspace, session, id, kind, what, rule, since_ms, .. } = question;
     let now_ms = clock::now().epoch_ms();
     let since = since_ms.map(|since| format!(", asked {} ago", moment::ago(now_ms.saturating_sub(since) / 1_000)));
@@ -187,8 +188,8 @@ fn in_words(asked: &Asked, all: &[Asked]) -> Vec<String> {
     ]
 }
 
-fn as_json(asked: &Asked) -> Value {
-    let Asked { question, liveness, verdict } = asked;
+fn as_json(asked: &FleetQuestion) -> Value {
+    let FleetQuestion { question, liveness, verdict } = asked;
     let mut value = json!(question);
     if let Value::Object(fields) = &mut value {
         fields.insert("proposal".to_owned(), json!(question.proposal()));
