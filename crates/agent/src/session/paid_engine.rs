@@ -224,8 +224,8 @@ mod tests {
     fn fleet_3_a_question_is_paid_before_it_leaves_cut_to_what_is_left_and_refused_without_money() {
         let till = Arc::new(Till { left: Mutex::new(1_000_000), ..Till::default() });
         assert_eq!(ask(&till, None).unwrap().usage.output, Tokens::new(1_000));
-        assert_eq!((till.promised.lock().unwrap()[0], till.settled.lock().unwrap()[0]), (15_000, 15_000));
-        *till.left.lock().unwrap() = 6_000;
+        assert_eq!((till.promised.lock().unwrap()[0], till.settled.lock().unwrap()[0]), (18_072, 15_000));
+        *till.left.lock().unwrap() = 9_072;
         assert_eq!(ask(&till, None).unwrap().usage.output, Tokens::new(400), "what 6,000 micro-dollars pay for");
         *till.left.lock().unwrap() = 100;
         let refused = ask(&till, None).unwrap_err();
@@ -239,6 +239,6 @@ mod tests {
         let engine = || "e".to_owned();
         ask(&till, Some(EngineError::Broken { engine: engine(), why: String::new() })).unwrap_err();
         ask(&till, Some(EngineError::Unreachable { engine: engine(), why: String::new() })).unwrap_err();
-        assert_eq!(*till.settled.lock().unwrap(), [15_000, 0]);
+        assert_eq!(*till.settled.lock().unwrap(), [18_072, 0]);
     }
 }
