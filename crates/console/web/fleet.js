@@ -3,16 +3,13 @@
 import { get } from "./api.js";
 import { h, bar, chip, code, empty, replace } from "./dom.js";
 import { ago, count, counted, money } from "./format.js";
+import { tile } from "./sessions.js";
 
 const PRESENCE = { alive: "good", silent: "bad", left: "" };
 const POLICY = {
   in_step: ["in step", "good"], drift: ["drift", "bad"], no_bundle: ["no bundle", ""], refused: ["bundle refused", "bad"], unreported: ["not reported yet", "warn"],
 };
 const AGAIN = 2000;
-
-function tile(name, value, note, tone) {
-  return h("div", { class: `tile ${tone || ""}` }, h("span", { class: "tile-name" }, name), h("b", {}, value), h("small", {}, note));
-}
 
 function tiles(data) {
   const of = (presence) => data.machines.filter((one) => one.presence === presence).length;

@@ -6,7 +6,7 @@ import { ago, count, money, ratio, tail, toneOfHealth, toneOfState, verdict } fr
 
 const FIRST = 60;
 
-function tile(name, value, note, tone) {
+export function tile(name, value, note, tone) {
   return h("div", { class: `tile ${tone || ""}` }, h("span", { class: "tile-name" }, name), h("b", {}, value), h("small", {}, note));
 }
 

@@ -149,12 +149,21 @@ fn a_machine_belongs_to_one_fleet_and_bad_words_are_named() {
         (vec!["gateway", "--fleet", "--listen", "127.0.0.1:0"], "belongs to no fleet"),
         (vec!["fleet", "serve"], "belongs to no fleet"),
         (vec!["fleet", "audit"], "belongs to no fleet"),
+        (vec!["fleet", "rate", "web"], "belongs to no fleet"),
     ] {
         place.run(&args).ended(2).complains(words);
     }
     join(&place, shared.path(), &["--machine", "a"]);
     place.run(&["fleet", "join", "file:f"]).ended(11).complains("already");
     place.run(&["fleet", "status"]).ended(0).says("no machine has served yet");
+    place.run(&["fleet", "rate", "web"]).ended(2).complains("has no rate `web`");
+    place.run(&["fleet", "rate", "a b", "--per-minute", "5"]).ended(2).complains("is not a name");
+    assert_eq!(place.run(&["fleet", "rate", "web", "--per-minute", "0"]).code, 2);
+    assert_eq!(place.run(&["fleet", "rate", "web", "--at-once", "5"]).code, 2, "at once without a rate");
+    let mut agent = place.command(&["fleet", "rate", "web", "--per-minute", "5"]);
+    assert_eq!(agent.env("CLAUDECODE", "1").output().unwrap().status.code(), Some(11), "an agent sets no rate");
+    place.run(&["fleet", "rate", "web", "--per-minute", "5"]).ended(0).says("5 calls a minute, 5 at once, 5 left now");
+    place.run(&["fleet", "status"]).ended(0).says("rate web: 5 calls a minute");
     place.run(&["fleet", "leave"]).ended(0).says("left");
     place.run(&["fleet", "status"]).ended(2).complains("belongs to no fleet");
     let mut agent = place.command(&["fleet", "leave"]);

@@ -35,10 +35,16 @@ struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     name: String,
+    /// Clusters that were made before nodes had one are on the loopback interface.
+    #[serde(default = "loopback")]
     host: Ipv4Addr,
     client_port: u16,
     route_port: u16,
     pid: Option<u32>,
+}
+
+const fn loopback() -> Ipv4Addr {
+    Ipv4Addr::LOCALHOST
 }
 
 impl Node {
@@ -188,7 +194,7 @@ impl Cluster {
         let mut hosts = self.hosts.iter().copied();
         for number in 1..=nodes {
             let (client_port, route_port) = (free_port()?, free_port()?);
-            let host = hosts.next().unwrap_or(Ipv4Addr::LOCALHOST);
+            let host = hosts.next().unwrap_or(loopback());
             made.push(Node { name: format!("node-{number}"), host, client_port, route_port, pid: None });
         }
         let ca = self.certify(&made)?;

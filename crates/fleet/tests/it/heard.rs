@@ -18,12 +18,12 @@ use tripwire_journal::{SessionId, SessionPaths};
 use tripwire_testing::TestDir;
 
 /// A folder on which texts can be heard that are not in it.
-struct Rumours {
+struct EarlyLog {
     log: FileLog,
     heard: Mutex<VecDeque<String>>,
 }
 
-impl Log for Rumours {
+impl Log for EarlyLog {
     fn append(&self, subject: &Subject, after: Sequence, text: &str) -> Result<Append, LogError> {
         self.log.append(subject, after, text)
     }
@@ -106,7 +106,7 @@ fn text(signer: &Signer, act: FleetAct, target: Target, nonce: &str) -> String {
 #[test]
 fn fleet_4_a_stop_that_is_heard_holds_before_it_is_safe_and_a_resume_does_not() {
     let folder = TestDir::new();
-    let log = Rumours { log: FileLog::open(&folder.path().join("f")).unwrap(), heard: Mutex::default() };
+    let log = EarlyLog { log: FileLog::open(&folder.path().join("f")).unwrap(), heard: Mutex::default() };
     let (person, stranger) = (Signer::from_seed("ada", &[1; 32]), Signer::from_seed("eve", &[2; 32]));
     let host = Noted { trusted: vec![person.verifier()], obeyed: Mutex::default(), is_over: AtomicBool::new(false) };
     let who = Membership {

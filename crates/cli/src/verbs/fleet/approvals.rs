@@ -142,10 +142,8 @@ fn named<'a>(id: &str, all: &'a [FleetQuestion]) -> Result<&'a FleetQuestion, Fl
 fn no_longer_waits(log: &dyn Log, question: &Question, within: Duration) -> Result<bool, Problem> {
     let (deadline, proposal) = (Instant::now() + within, question.proposal());
     loop {
-        let waits = |state: &MachineState| {
-            state.machine == question.machine && state.waiting.iter().any(|open| open.proposal() == proposal)
-        };
-        if !machine::all(log)?.iter().any(waits) {
+        let waits = |state: &MachineState| state.waiting.iter().any(|open| open.proposal() == proposal);
+        if !machine::one(log, &question.machine)?.as_ref().is_some_and(waits) {
             return Ok(true);
         }
         if Instant::now() >= deadline {

@@ -44,7 +44,7 @@ fn without_fleet(
         return Err(problem);
     }
     print::say(&format!("error: {problem}\nhint: {}", problem.hint()));
-    print::say("the order did not reach the fleet: only this machine obeys it");
+    print::say("the order did not reach the fleet's log: this machine obeys it, and others only if they heard it");
     on_this_machine(wide).report(wide.form)?;
     Ok(Exit::DoesNotHold)
 }
