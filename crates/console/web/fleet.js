@@ -17,7 +17,7 @@ function tiles(data) {
   const [silent, held] = [of("silent"), data.machines.filter((one) => one.held).length];
   const waiting = sum((one) => one.waiting.length);
   return h("section", { class: "tiles", "aria-label": "At a glance" },
-    tile("Alive", count(of("alive")), silent ? `${counted(silent, "machine")} silent` : `of ${counted(data.machines.length, "machine")}`, silent ? "bad" : "good"),
+    tile("Alive", count(of("alive")), silent ? `${counted(silent, "machine")} silent` : `of ${counted(data.machines.length, "machine")}`, silent ? "bad" : of("alive") ? "good" : ""),
     tile("Held by an order", count(held), held ? "see the machines" : "none", held ? "warn" : ""),
     tile("Waiting for a person", count(waiting), waiting ? "tripwire approvals --fleet" : "nothing waits", waiting ? "warn" : ""),
     tile("Sessions", count(sum((one) => one.sessions.length)), `${count(sum((one) => one.sessions.reduce((all, session) => all + session.records, 0)))} records copied`));
