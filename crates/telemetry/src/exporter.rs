@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_journal::storage::Disk;
-use tripwire_journal::{Follower, SessionId, SessionPaths};
+use tripwire_journal::{Follower, JournalError, SessionId, SessionPaths};
 use tripwire_secrets::Redactor;
 use tripwire_workspace::clock;
 
@@ -47,13 +47,15 @@ pub enum Source {
 }
 
 enum Order {
-    Follow(Source),
+    /// With the ledger from where it ended when this was ordered.
+    Follow(Source, Result<Follower<Disk>, JournalError>),
     Finish,
 }
 
 /// Exports until it is finished or dropped.
 #[derive(Debug)]
 pub struct Exporter {
+    geometry: PathBuf,
     orders: mpsc::Sender<Order>,
     done: Mutex<Option<Receiver<()>>>,
 }
@@ -72,17 +74,20 @@ impl Exporter {
         let (orders, received) = mpsc::channel();
         let (finished, done) = mpsc::channel();
         let geometry = geometry.to_owned();
+        let followed = geometry.clone();
         std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
-            ExportLoop::new(settings, geometry, redactor, talk).run(&received);
+            ExportLoop::new(settings, followed, redactor, talk).run(&received);
             // Nobody may wait any more.
             finished.send(()).unwrap_or_default();
         })?;
-        Ok(Self { orders, done: Mutex::new(Some(done)) })
+        Ok(Self { geometry, orders, done: Mutex::new(Some(done)) })
     }
 
-    /// Exports this too. A thread that is gone exports nothing, and that was told.
+    /// Exports this too: what the ledger gets after this returned is exported, however late the thread begins. A thread that is
+    /// gone exports nothing, and that was told.
     pub fn follow(&self, source: Source) {
-        self.orders.send(Order::Follow(source)).unwrap_or_default();
+        let ledger = Follower::from_end(Disk, SessionPaths::of_ledger(&self.geometry));
+        self.orders.send(Order::Follow(source, ledger)).unwrap_or_default();
     }
 
     /// Sends what is left, within a bound: a receiver that hangs does not keep a command from ending. The second time there is
@@ -150,7 +155,7 @@ impl ExportLoop {
     fn run(&mut self, orders: &Receiver<Order>) {
         loop {
             match orders.recv_timeout(LOOK_EVERY) {
-                Ok(Order::Follow(source)) => self.follow(source),
+                Ok(Order::Follow(source, ledger)) => self.follow(source, ledger),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -166,13 +171,12 @@ impl ExportLoop {
         self.finish();
     }
 
-    fn follow(&mut self, source: Source) {
-        let ledger = || Follower::from_end(Disk, SessionPaths::of_ledger(&self.geometry));
+    fn follow(&mut self, source: Source, ledger: Result<Follower<Disk>, JournalError>) {
         let (accounts, session) = match source {
             Source::Calls => (Accounts::All, None),
             Source::Session { id, agent } => (Accounts::Session(id.as_str().to_owned()), Some((id, agent))),
         };
-        match ledger() {
+        match ledger {
             Ok(follower) => self.followed.push(Followed::Calls { follower, accounts }),
             Err(error) => (self.talk)(&format!("telemetry: the ledger cannot be followed: {error}")),
         }

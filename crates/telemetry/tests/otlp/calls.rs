@@ -3,7 +3,6 @@
 use crate::receiver::{points, texts};
 use crate::{Fixture, Receiver, key, settled};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tripwire_core::ledger::{AccountId, AccountKind, CallEnd};
 use tripwire_secrets::Redactor;
 use tripwire_session::ledger::LedgerBook;
@@ -18,8 +17,7 @@ fn gate_8_a_model_call_is_a_span_and_metrics_with_the_names_of_the_conventions()
     book.append(&[settled("claude-opus-4-5", key("old"), CallEnd::Complete)], now).unwrap();
     let exporter = fixture.export(&receiver.address, Redactor::default());
     exporter.follow(Source::Calls);
-    // The ledger is followed from where it ended when the export began.
-    std::thread::sleep(Duration::from_millis(600));
+    // What was written before is not exported, what is written from here on is, however late the exporter's thread begins.
     book.append_call(&settled("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
     book.append_call(&settled("gemini-3-pro", key("ci"), CallEnd::Stopped), now, 10).unwrap();
     let session = vec![AccountId::new(AccountKind::Session, "a-run")];
@@ -84,7 +82,6 @@ fn gate_8_a_secret_in_the_name_of_a_model_is_not_exported() {
     let mut book = LedgerBook::open(&fixture.layout).unwrap();
     let exporter = fixture.export(&receiver.address, Redactor::default());
     exporter.follow(Source::Calls);
-    std::thread::sleep(Duration::from_millis(600));
     let secret = format!("sk-ant-api03-{}", "Ab3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA".repeat(3));
     let now = WallClock::from_epoch_ms(1_763_000_005_000);
     book.append(&[settled(&secret, key("ci"), CallEnd::Complete)], now).unwrap();

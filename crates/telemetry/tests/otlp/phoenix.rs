@@ -77,7 +77,6 @@ fn gate_8_phoenix_takes_the_spans_and_shows_them() {
     let mut book = LedgerBook::open(&fixture.layout).unwrap();
     let exporter = fixture.export(&phoenix.address, Redactor::default());
     exporter.follow(Source::Calls);
-    std::thread::sleep(Duration::from_millis(600));
     let now = WallClock::from_epoch_ms(1_763_000_005_000);
     book.append_call(&settled("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
     drop(exporter);

@@ -40,7 +40,6 @@ fn gate_8_tool_calls_and_decisions_of_a_session_share_its_trace_and_carry_no_con
     let session = driver.session().clone();
     let exporter = fixture.export(&receiver.address, Redactor::default());
     exporter.follow(Source::Session { id: session.clone(), agent: "claude".to_owned() });
-    std::thread::sleep(std::time::Duration::from_millis(600));
     let mut at = 1_763_000_000_000;
     let mut take = |driver: &mut Driver, what: What| {
         at += 1_000;

@@ -13,7 +13,6 @@ fn settle(fixture: &Fixture, address: &str, calls: usize) -> Duration {
     let exporter = fixture.export(address, Redactor::default());
     let mut book = LedgerBook::open(&fixture.layout).unwrap();
     exporter.follow(Source::Calls);
-    std::thread::sleep(Duration::from_millis(600));
     let began = Instant::now();
     for _ in 0..calls {
         let call = settled("gpt-5", key("ci"), CallEnd::Complete);
