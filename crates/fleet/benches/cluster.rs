@@ -10,6 +10,8 @@
 
 use async_nats::ConnectOptions;
 use bytes::Bytes;
+use std::path::Path;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 use tripwire_core::units::MicroUsd;
 use tripwire_fleet::budget::{self, Holder, Reservation};
@@ -21,7 +23,7 @@ use tripwire_fleet::subject::{Name, Subject};
 use tripwire_testing::TestDir;
 
 const WRITERS: usize = 16;
-const APPENDS_EACH: usize = 60;
+const APPENDS_EACH: usize = 200;
 const ROUNDS: usize = 5;
 const HOLDERS: usize = 4;
 const GRANTS_EACH: usize = 2_000;
@@ -37,9 +39,11 @@ fn main() {
     let running = cluster.up(3).expect("the servers start");
     let credentials = Credentials::read(&running.credentials, &[]).expect("their credentials");
     let log = NatsLog::open(&credentials).expect("a connection");
+    // Agents are processes: each writer has a connection of its own, with us and without.
+    let logs: Vec<NatsLog> = (0..WRITERS).map(|_| NatsLog::open(&credentials).expect("a connection")).collect();
     let mut appends = Vec::new();
     for round in 0..ROUNDS {
-        let ours = fenced_appends(&log, round);
+        let ours = fenced_appends(&logs, round);
         let bare = bare_publishes(&credentials, &folder.path().join("c").join("ca.pem"), round);
         eprintln!("appends a second: {ours:.0} fenced, {bare:.0} bare");
         appends.push(ours / bare);
@@ -74,10 +78,10 @@ fn payload(number: usize) -> String {
     format!("{{\"n\":{number},\"text\":\"{}\"}}", "x".repeat(600))
 }
 
-fn fenced_appends(log: &dyn Log, round: usize) -> f64 {
+fn fenced_appends(logs: &[NatsLog], round: usize) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
+        for (writer, log) in logs.iter().enumerate() {
             scope.spawn(move || {
                 let subject = Subject::receipts(&name(&format!("ours-{round}-{writer}")));
                 let mut after = Sequence(0);
@@ -93,28 +97,30 @@ fn fenced_appends(log: &dyn Log, round: usize) -> f64 {
     rate(WRITERS * APPENDS_EACH, start.elapsed())
 }
 
-fn bare_publishes(credentials: &Credentials, ca: &std::path::Path, round: usize) -> f64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let options = ConnectOptions::with_nkey(credentials.user.clone());
-        let options = options.add_root_certificates(ca.to_owned()).require_tls(true);
-        let client = options.connect(credentials.urls.clone()).await.expect("a connection");
-        let start = Instant::now();
-        let writers = (0..WRITERS).map(|writer| {
-            let client = client.clone();
-            tokio::spawn(async move {
-                for number in 0..APPENDS_EACH {
-                    let body = Bytes::from(payload(number));
-                    let answer = client.request(format!("tw.receipt.bare-{round}-{writer}"), body).await;
-                    assert!(answer.expect("an answer").payload.starts_with(b"{\"stream\""));
-                }
-            })
-        });
-        for writer in writers.collect::<Vec<_>>() {
-            writer.await.expect("a writer");
+fn bare_publishes(credentials: &Credentials, ca: &Path, round: usize) -> f64 {
+    let ready = Barrier::new(WRITERS + 1);
+    let start = std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let ready = &ready;
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                runtime.block_on(async {
+                    let options = ConnectOptions::with_nkey(credentials.user.clone());
+                    let options = options.add_root_certificates(ca.to_owned()).require_tls(true);
+                    let client = options.connect(credentials.urls.clone()).await.expect("a connection");
+                    ready.wait();
+                    for number in 0..APPENDS_EACH {
+                        let body = Bytes::from(payload(number));
+                        let answer = client.request(format!("tw.receipt.bare-{round}-{writer}"), body).await;
+                        assert!(answer.expect("an answer").payload.starts_with(b"{\"stream\""));
+                    }
+                });
+            });
         }
-        rate(WRITERS * APPENDS_EACH, start.elapsed())
-    })
+        ready.wait();
+        Instant::now()
+    });
+    rate(WRITERS * APPENDS_EACH, start.elapsed())
 }
 
 fn escrow_grants(log: &dyn Log, round: usize) -> f64 {

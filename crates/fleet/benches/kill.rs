@@ -109,6 +109,8 @@ fn against_bare(credentials: &Credentials, ca: &Path) -> f64 {
         }
         publisher
     });
+    // Until every server knows of the last subscription.
+    std::thread::sleep(Duration::from_secs(2));
     let (mut stops, mut publishes) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let text = order_text();

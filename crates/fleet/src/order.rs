@@ -1,14 +1,15 @@
 //! The orders of people to all machines: signed with the person's own key, bound to what they are for, when they were given and a
 //! nonce. A machine's credentials cannot make one.
 
-use crate::log::{Append, Entry, Log, LogError, Sequence};
+use crate::log::{Entry, Log, LogError, Sequence};
 use crate::settle::{self, Settled};
 use crate::subject::{Name, Subject};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain;
 use tripwire_journal::note::{self, Signer, Verifier};
 
@@ -205,23 +206,35 @@ impl SeenOrders {
 /// # Errors
 /// When the fleet does not take it.
 pub fn give(log: &dyn Log, text: &str) -> Result<Sequence, LogError> {
-    let subject = Subject::orders();
-    // Whoever listens hears it now, before it is asked what it follows and whether the servers have a leader or not. Only the first
-    // order of a fleet is written by this.
-    if let Append::Ack(sequence) = log.append(&subject, Sequence(0), text)? {
-        return Ok(sequence);
-    }
+    let subject = &Subject::orders();
+    let (finished, is_finished) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Whoever listens hears the append itself. Servers that have no leader take none, and machines that connect again have missed
+            // it: they are told until it is written.
+            let mut wait = ANNOUNCED_AFTER;
+            while is_finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                log.announce(subject, text);
+                wait = ANNOUNCED_EVERY;
+            }
+        });
+        let written = write(log, subject, text);
+        drop(finished);
+        written
+    })
+}
+
+fn write(log: &dyn Log, subject: &Subject, text: &str) -> Result<Sequence, LogError> {
     let start = Instant::now();
     let mut after = loop {
-        match log.last(&subject) {
-            Ok(Some(entry)) if entry.text == text => return Ok(entry.sequence),
+        match log.last(subject) {
             Ok(last) => break last.map_or(Sequence(0), |entry| entry.sequence),
             Err(LogError::Unreachable(_)) if start.elapsed() < settle::PATIENCE => {}
             Err(error) => return Err(error),
         }
     };
     loop {
-        match settle::append(log, &subject, after, text, settle::PATIENCE)? {
+        match settle::append(log, subject, after, text, settle::PATIENCE)? {
             Settled::Written(sequence) => return Ok(sequence),
             Settled::Fenced(other) => after = other.sequence,
         }
@@ -350,6 +363,9 @@ const DOMAIN: &str = "tripwire/fleet/order/v1";
 /// How far the time of signing and the time in the log may be apart: clocks, and a slow network.
 const VALID_S: u64 = 300;
 const PAGE: usize = 1_000;
+/// A log whose servers have a leader has written an order by then.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(200);
+const ANNOUNCED_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {

@@ -112,10 +112,10 @@ impl Connection {
         self.handle.block_on(future)
     }
 
-    /// Asks and waits for the answer.
-    pub(super) fn ask(&self, subject: &str, request: Request) -> Result<Message, String> {
+    /// Asks a question.
+    pub(super) async fn ask(&self, subject: &str, request: Request) -> Result<Message, String> {
         let request = request.timeout(Some(ANSWER_WITHIN));
-        let answer = self.wait(self.client.send_request(subject.to_owned(), request));
+        let answer = self.client.send_request(subject.to_owned(), request).await;
         answer.map_err(|error| {
             let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
             trouble.map_or_else(|| error.to_string(), |trouble| format!("{error} ({trouble})"))
@@ -123,8 +123,8 @@ impl Connection {
     }
 
     /// Asks with a JSON text.
-    pub(super) fn ask_json(&self, subject: &str, body: &serde_json::Value) -> Result<Message, String> {
-        self.ask(subject, Request::new().payload(Bytes::from(body.to_string())))
+    pub(super) async fn ask_json(&self, subject: &str, body: &serde_json::Value) -> Result<Message, String> {
+        self.ask(subject, Request::new().payload(Bytes::from(body.to_string()))).await
     }
 }
 

@@ -6,7 +6,7 @@ use super::setup;
 use crate::checks::StreamPlan;
 use crate::log::{Append, Entry, Log, LogError, Sequence, Waited};
 use crate::subject::Subject;
-use async_nats::{HeaderMap, Message, Request, StatusCode};
+use async_nats::{HeaderMap, Message, Request, StatusCode, Subscriber};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tripwire_journal::wall_clock::WallClock;
 
 /// A fleet's log on a cluster.
@@ -57,7 +57,8 @@ impl NatsLog {
         body: &serde_json::Value,
         about: &str,
     ) -> Result<T, LogError> {
-        let message = self.connection.ask_json(to, body).map_err(LogError::Unreachable)?;
+        let asked = self.connection.wait(self.connection.ask_json(to, body));
+        let message = asked.map_err(LogError::Unreachable)?;
         let unreadable = |error: serde_json::Error| LogError::Unreachable(format!("an answer cannot be read: {error}"));
         let answer: ApiAnswer = serde_json::from_slice(&message.payload).map_err(unreadable)?;
         match answer.error {
@@ -68,9 +69,9 @@ impl NatsLog {
     }
 
     /// One message from the leader.
-    fn get(&self, subject: &Subject, body: &serde_json::Value) -> Result<Option<Entry>, LogError> {
+    async fn get(&self, subject: &Subject, body: &serde_json::Value) -> Result<Option<Entry>, LogError> {
         let to = format!("$JS.API.STREAM.MSG.GET.{}", StreamPlan::of(subject.kept()).name);
-        let message = self.connection.ask_json(&to, body).map_err(LogError::Unreachable)?;
+        let message = self.connection.ask_json(&to, body).await.map_err(LogError::Unreachable)?;
         let damaged = |error: serde_json::Error| LogError::Unreachable(format!("an answer cannot be read: {error}"));
         let answer: Got = serde_json::from_slice(&message.payload).map_err(damaged)?;
         match (answer.message, answer.error) {
@@ -82,30 +83,63 @@ impl NatsLog {
         }
     }
 
+    /// The first message of a subject behind a place, from the leader.
+    async fn next(&self, subject: &Subject, after: Sequence) -> Result<Option<Entry>, LogError> {
+        self.get(subject, &json!({"seq": after.0 + 1, "next_by_subj": subject.as_str()})).await
+    }
+
     /// Many messages in one question, from any server that has the stream.
-    fn get_batch(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
+    async fn get_batch(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
         let client = self.connection.client();
         let to = format!("$JS.API.DIRECT.GET.{}", StreamPlan::of(subject.kept()).name);
         let body = json!({"seq": after.0 + 1, "next_by_subj": subject.as_str(), "batch": limit.min(BATCH)});
-        self.connection.wait(async {
-            let failed = |error: String| LogError::Unreachable(error);
-            let inbox = client.new_inbox();
-            let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
-            let asked = client.publish_with_reply(to, inbox, Bytes::from(body.to_string())).await;
-            asked.map_err(|error| failed(error.to_string()))?;
-            let mut entries = Vec::new();
-            loop {
-                let next = tokio::time::timeout(super::connection::ANSWER_WITHIN, answers.next()).await;
-                let message = next.map_err(|_late| failed("no answer".to_owned()))?;
-                let message = message.ok_or_else(|| failed("the connection is closed".to_owned()))?;
-                match message.status {
-                    None | Some(StatusCode::OK) => entries.push(direct(subject, &message)?),
-                    // The end of the batch, or nothing there.
-                    Some(status) if status.as_u16() == 204 || status.as_u16() == 404 => return Ok(entries),
-                    Some(status) => return Err(failed(format!("the server answers {status}"))),
-                }
+        let failed = |error: String| LogError::Unreachable(error);
+        let inbox = client.new_inbox();
+        let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
+        let asked = client.publish_with_reply(to, inbox, Bytes::from(body.to_string())).await;
+        asked.map_err(|error| failed(error.to_string()))?;
+        let mut entries = Vec::new();
+        loop {
+            let next = tokio::time::timeout(super::connection::ANSWER_WITHIN, answers.next()).await;
+            let message = next.map_err(|_late| failed("no answer".to_owned()))?;
+            let message = message.ok_or_else(|| failed("the connection is closed".to_owned()))?;
+            match message.status {
+                None | Some(StatusCode::OK) => entries.push(direct(subject, &message)?),
+                // The end of the batch, or nothing there.
+                Some(status) if status.as_u16() == 204 || status.as_u16() == 404 => return Ok(entries),
+                Some(status) => return Err(failed(format!("the server answers {status}"))),
             }
-        })
+        }
+    }
+
+    async fn read_on(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
+        if limit == 1 {
+            return Ok(self.next(subject, after).await?.into_iter().collect());
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut by_batches = true;
+        while entries.len() < limit {
+            let from = entries.last().map_or(after, |entry| entry.sequence);
+            let page =
+                if by_batches { self.get_batch(subject, from, limit - entries.len()).await } else { Ok(Vec::new()) };
+            let page = match page {
+                Err(LogError::Unreachable(_)) => {
+                    by_batches = false;
+                    Vec::new()
+                }
+                page => page?,
+            };
+            if !page.is_empty() {
+                entries.extend(page);
+                continue;
+            }
+            // Any server may answer a batch, also one that is behind or has just come back: the leader says where the end is.
+            match self.next(subject, from).await? {
+                Some(entry) => entries.push(entry),
+                None => break,
+            }
+        }
+        Ok(entries)
     }
 }
 
@@ -116,7 +150,7 @@ impl Log for NatsLog {
         headers.insert("Nats-Expected-Stream", StreamPlan::of(subject.kept()).name);
         headers.insert("Nats-Expected-Last-Subject-Sequence", after.to_string().as_str());
         let request = Request::new().headers(headers).payload(Bytes::copy_from_slice(text.as_bytes()));
-        let message = match self.connection.ask(subject.as_str(), request) {
+        let message = match self.connection.wait(self.connection.ask(subject.as_str(), request)) {
             Ok(message) => message,
             Err(error) => return Ok(Append::Unknown(error)),
         };
@@ -135,37 +169,11 @@ impl Log for NatsLog {
     }
 
     fn last(&self, subject: &Subject) -> Result<Option<Entry>, LogError> {
-        self.get(subject, &json!({"last_by_subj": subject.as_str()}))
+        self.connection.wait(self.get(subject, &json!({"last_by_subj": subject.as_str()})))
     }
 
     fn read(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
-        if limit == 1 {
-            let next = self.get(subject, &json!({"seq": after.0 + 1, "next_by_subj": subject.as_str()}))?;
-            return Ok(next.into_iter().collect());
-        }
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut by_batches = true;
-        while entries.len() < limit {
-            let from = entries.last().map_or(after, |entry| entry.sequence);
-            let page = if by_batches { self.get_batch(subject, from, limit - entries.len()) } else { Ok(Vec::new()) };
-            let page = match page {
-                Err(LogError::Unreachable(_)) => {
-                    by_batches = false;
-                    Vec::new()
-                }
-                page => page?,
-            };
-            if !page.is_empty() {
-                entries.extend(page);
-                continue;
-            }
-            // Any server may answer a batch, also one that is behind or has just come back: the leader says where the end is.
-            match self.get(subject, &json!({"seq": from.0 + 1, "next_by_subj": subject.as_str()}))? {
-                Some(entry) => entries.push(entry),
-                None => break,
-            }
-        }
-        Ok(entries)
+        self.connection.wait(self.read_on(subject, after, limit))
     }
 
     fn subjects(&self, prefix: &str) -> Result<Vec<Subject>, LogError> {
@@ -185,27 +193,48 @@ impl Log for NatsLog {
     }
 
     fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
-        let deadline = Instant::now() + at_most;
-        // The subscription comes before the look, so that nothing falls between them.
         let client = self.connection.client();
-        let subscribed = self.connection.wait(async {
-            let subscriber = client.subscribe(subject.to_string()).await.map_err(|error| error.to_string())?;
-            client.flush().await.map_err(|error| error.to_string())?;
-            Ok(subscriber)
-        });
-        let mut subscriber = subscribed.map_err(LogError::Unreachable)?;
-        loop {
-            let entries = self.read(subject, after, WAITED_MAX)?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            if !entries.is_empty() || left.is_zero() {
-                return Ok(Waited::Entries(entries));
+        let unreachable = |error: &dyn std::fmt::Display| LogError::Unreachable(error.to_string());
+        self.connection.wait(async {
+            let deadline = tokio::time::Instant::now() + at_most;
+            // The subscription comes before the look, so that nothing falls between them.
+            let mut subscriber = client.subscribe(subject.to_string()).await.map_err(|error| unreachable(&error))?;
+            client.flush().await.map_err(|error| unreachable(&error))?;
+            tokio::select! {
+                biased;
+                // Servers that choose a leader leave the look without an answer for seconds. What is sent meanwhile is heard all the same.
+                heard = next_text(&mut subscriber) => return Ok(Waited::Heard(heard)),
+                entries = self.read_on(subject, after, WAITED_MAX) => {
+                    let entries = entries?;
+                    if !entries.is_empty() {
+                        return Ok(Waited::Entries(entries));
+                    }
+                }
             }
-            let heard = self.connection.wait(async { tokio::time::timeout(left, subscriber.next()).await });
-            if let Ok(Some(message)) = heard
-                && let Ok(text) = String::from_utf8(message.payload.to_vec())
-            {
-                return Ok(Waited::Heard(text));
-            }
+            let heard = tokio::time::timeout_at(deadline, next_text(&mut subscriber)).await;
+            Ok(heard.map_or_else(|_late| Waited::Entries(Vec::new()), Waited::Heard))
+        })
+    }
+
+    fn announce(&self, subject: &Subject, text: &str) {
+        let mut headers = HeaderMap::new();
+        // Whoever listens gets it; no stream has this name, so none keeps it.
+        headers.insert("Nats-Expected-Stream", ANNOUNCED);
+        let client = self.connection.client();
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        // Nobody counts on it: what cannot be sent now is in the log later.
+        drop(self.connection.wait(client.publish_with_headers(subject.to_string(), headers, text)));
+    }
+}
+
+/// The next text that somebody sends.
+async fn next_text(subscriber: &mut Subscriber) -> String {
+    loop {
+        match subscriber.next().await.map(|message| String::from_utf8(message.payload.to_vec())) {
+            Some(Ok(text)) => return text,
+            Some(Err(_)) => {}
+            // The connection is closed for good: there is nothing more to hear.
+            None => std::future::pending().await,
         }
     }
 }
@@ -291,4 +320,5 @@ const WRONG_LAST: [u64; 2] = [10_071, 10_164];
 const NO_MESSAGE: u64 = 10_037;
 const UNAVAILABLE: u64 = 503;
 const BATCH: usize = 512;
+const ANNOUNCED: &str = "tw-announced";
 const WAITED_MAX: usize = 1_000;

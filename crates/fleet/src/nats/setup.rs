@@ -83,7 +83,7 @@ fn config(
 ) -> Result<Option<Map<String, Value>>, NatsError> {
     let about = |action: &str| format!("$JS.API.STREAM.{action}.{}", plan.name);
     let ask = |action: &str, body: &Value| -> Result<StreamAnswer, LogError> {
-        let message = connection.ask_json(&about(action), body).map_err(LogError::Unreachable)?;
+        let message = connection.wait(connection.ask_json(&about(action), body)).map_err(LogError::Unreachable)?;
         serde_json::from_slice(&message.payload).map_err(|error| LogError::Unreachable(error.to_string()))
     };
     let refused = |reason: String| LogError::Refused { subject: plan.name.to_owned(), reason };

@@ -30,6 +30,7 @@ pub(crate) fn all(log: &dyn Log, family: &str) {
     let own = |kind: &str| name(&format!("{family}-{kind}"));
     appends(log, &own("append"));
     waits(log, &own("wait"));
+    announces(log, &own("announced"));
     records(log, &own("record"));
     takeover(log, &own("old"), &own("new"));
     budget_is_never_exceeded(log, &own("budget"));
@@ -92,6 +93,22 @@ fn waits(log: &dyn Log, own: &Name) {
         let Waited::Entries(heard) = waiting.join().unwrap() else { panic!() };
         assert_eq!(heard.first().map(|entry| (entry.sequence, entry.text.as_str())), Some((sequence, "news")));
     });
+}
+
+/// What is only announced is heard at most, and never kept.
+fn announces(log: &dyn Log, own: &Name) {
+    let subject = Subject::receipts(own);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| log.wait(&subject, Sequence(0), Duration::from_secs(1)).unwrap());
+        std::thread::sleep(Duration::from_millis(300));
+        log.announce(&subject, "soon");
+        match waiting.join().unwrap() {
+            Waited::Heard(text) => assert_eq!(text, "soon"),
+            Waited::Entries(entries) => assert_eq!(entries, [], "it is not kept"),
+        }
+    });
+    assert_eq!(log.last(&subject).unwrap(), None);
+    assert_eq!(ack(log.append(&subject, Sequence(0), "soon").unwrap()), log.last(&subject).unwrap().unwrap().sequence);
 }
 
 /// FLEET-1: the record is the journal, byte for byte, each line once, in order, over restarts of the writer.
