@@ -6,6 +6,7 @@ use crate::log::{Log, LogError, Sequence};
 use crate::settle::{self, Settled};
 use crate::subject::{Name, Subject};
 use serde::{Deserialize, Serialize};
+use tripwire_core::chain::gate::floor::ApprovalVerdict;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_journal::note::{self, Signer, Verifier};
@@ -46,34 +47,13 @@ impl Question {
     }
 }
 
-/// What a person decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// It may be done.
-    Approve,
-    /// It may not.
-    Deny,
-}
-
-impl Answer {
-    /// What was done, in one word.
-    #[must_use]
-    pub const fn past(self) -> &'static str {
-        match self {
-            Self::Approve => "approved",
-            Self::Deny => "denied",
-        }
-    }
-}
-
 /// A decision about one proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What it is about, to the byte.
     pub proposal: Digest,
     /// The decision.
-    pub answer: Answer,
+    pub answer: ApprovalVerdict,
     /// The person's account.
     pub who: String,
     /// Why.

@@ -76,20 +76,41 @@ pub struct RunningPolicy {
     pub at: String,
 }
 
-/// Whether a machine is alive.
+/// Whether a machine takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// Heard of within its lease.
     Alive,
     /// Not heard of.
     Silent,
+    /// It left in order.
+    Left,
+}
+
+impl Liveness {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Alive, Self::Silent, Self::Left];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Silent => "silent",
+            Self::Left => "left",
+        }
+    }
 }
 
 impl MachineState {
-    /// Whether it counts as alive at this time.
+    /// What it counts as at this time.
     #[must_use]
     pub const fn liveness(&self, now_ms: u64) -> Liveness {
-        if now_ms <= self.until_ms { Liveness::Alive } else { Liveness::Silent }
+        match self.left_ms {
+            Some(_) => Liveness::Left,
+            None if now_ms <= self.until_ms => Liveness::Alive,
+            None => Liveness::Silent,
+        }
     }
 
     /// Whether this one keeps another process from speaking for the machine. Our own beat, whose answer was lost, does not; and a
@@ -99,7 +120,7 @@ impl MachineState {
             (Part::Standby, Part::Service) => true,
             (Part::Service, Part::Service | Part::Standby) | (Part::Standby, Part::Standby) => false,
         };
-        let is_here = self.left_ms.is_none() && self.liveness(newer.at_ms) == Liveness::Alive;
+        let is_here = self.liveness(newer.at_ms) == Liveness::Alive;
         self.life != newer.life && is_here && !gives_way
     }
 }

@@ -351,9 +351,6 @@ const CHANGES_SHOWN: usize = 3;
 
 /// An answer in words.
 fn words_of(answer: &PersonsAnswer) -> String {
-    let said = match answer.says {
-        ApprovalVerdict::Allowed => "approved",
-        ApprovalVerdict::Denied => "denied",
-    };
+    let said = answer.says.past();
     answer.by.as_ref().map_or_else(|| said.to_owned(), |by| format!("{said} {by}"))
 }

@@ -184,10 +184,7 @@ fn as_json(approval: &Approval, workspace: &Workspace) -> Value {
 
 fn say(answered: &Answered, says: ApprovalVerdict, form: Form) -> Result<Exit, Problem> {
     let Answered { approval: Approval { id, kind, what, .. }, session, .. } = answered;
-    let verdict = match says {
-        ApprovalVerdict::Allowed => "approved",
-        ApprovalVerdict::Denied => "denied",
-    };
+    let verdict = says.past();
     let mut out = Out::lock();
     if form.json {
         let said =

@@ -5,6 +5,7 @@ pub use super::cluster_error::ClusterError;
 use super::connection::NatsError;
 use super::credentials::Credentials;
 use super::nats_log::NatsLog;
+use crate::checks::{self, WeakClusterError};
 use crate::subject::Name;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair as TlsKey, SanType};
@@ -100,6 +101,7 @@ impl Cluster {
         if ![1, 3, 5].contains(&nodes) {
             return Err(ClusterError::Nodes { nodes });
         }
+        self.check_version()?;
         let mut plan = match self.plan() {
             Ok(plan) if plan.nodes.iter().any(|node| self.is_ours(node)) => {
                 return Err(ClusterError::Running { folder: self.folder.clone() });
@@ -115,6 +117,16 @@ impl Cluster {
             return Err(error);
         }
         Ok(self.running(&plan))
+    }
+
+    /// Refuses a program that is too old, before anything is made for it. One that does not tell is asked when it runs.
+    fn check_version(&self) -> Result<(), ClusterError> {
+        let failed = |cause| ClusterError::System { action: format!("run `{}`", self.server.display()), cause };
+        let told = Command::new(&self.server).arg("--version").stdin(Stdio::null()).output().map_err(failed)?;
+        let told = String::from_utf8_lossy(&told.stdout);
+        let found = told.trim().rsplit(' ').next().and_then(|word| word.strip_prefix('v'));
+        let weak = found.and_then(|found| checks::version(&self.server.display().to_string(), found));
+        weak.map_or(Ok(()), |weak| Err(NatsError::from(WeakClusterError(vec![weak])).into()))
     }
 
     /// Ends its servers. Says how many processes there were.
@@ -317,6 +329,7 @@ impl Cluster {
         let start = Instant::now();
         loop {
             let Err(error) = NatsLog::create(&credentials) else { return Ok(()) };
+            self.check_alive()?;
             if start.elapsed() > READY_WITHIN {
                 return Err(match error {
                     NatsError::Weak(_) => error.into(),
@@ -327,6 +340,17 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Says which server ended, with its last words.
+    fn check_alive(&self) -> Result<(), ClusterError> {
+        let plan = self.plan()?;
+        let Some(node) = plan.nodes.iter().find(|node| !self.is_ours(node)) else { return Ok(()) };
+        let log =
+            file::read_bounded(&self.folder.join(format!("{}.log", node.name)), LOG_BYTES_MAX).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let said = log.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        Err(ClusterError::Ended { node: node.name.clone(), said: said.to_owned() })
     }
 
     fn reload(&self, plan: &Plan) -> Result<(), ClusterError> {
@@ -446,4 +470,5 @@ pub fn default_folder(state: &Path) -> PathBuf {
 const PLAN: &str = "cluster.json";
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 const READY_WITHIN: Duration = Duration::from_secs(40);
+const LOG_BYTES_MAX: u64 = 1 << 20;
 const END_WITHIN: Duration = Duration::from_secs(10);

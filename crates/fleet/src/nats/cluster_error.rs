@@ -41,7 +41,15 @@ pub enum ClusterError {
         /// How it is with it.
         state: &'static str,
     },
-    /// A server ended or did not become ready.
+    /// A server ended while it was waited for.
+    #[error("`{node}` ended: {said}")]
+    Ended {
+        /// Which.
+        node: String,
+        /// The last line of its log.
+        said: String,
+    },
+    /// The servers did not become ready.
     #[error("the servers did not become ready within {seconds} s: {cause}")]
     NotReady {
         /// How long was waited.
@@ -85,7 +93,7 @@ impl Explain for ClusterError {
             Self::NoCluster { .. } => "start one with `tripwire fleet up`; `--dir` names its folder".into(),
             Self::Nodes { .. } => "say `--nodes 3`".into(),
             Self::Machine { .. } => "choose another name, or look at `tripwire fleet status`".into(),
-            Self::NotReady { .. } => "read the logs of the servers in the cluster's folder".into(),
+            Self::Ended { .. } | Self::NotReady { .. } => "read the logs of the servers in the cluster's folder".into(),
             Self::Stuck { .. } => "end it with `kill -9`".into(),
             Self::Keys(_) | Self::System { .. } => "check the limits of this system, then run it again".into(),
             Self::File(error) => error.hint(),
@@ -98,7 +106,9 @@ impl Explain for ClusterError {
         match self {
             Self::NoServer | Self::Nodes { .. } | Self::NoCluster { .. } | Self::Machine { .. } => ExitClass::BadInput,
             Self::Running { .. } => ExitClass::Refused,
-            Self::NotReady { .. } | Self::Stuck { .. } | Self::System { .. } => ExitClass::DoesNotHold,
+            Self::Ended { .. } | Self::NotReady { .. } | Self::Stuck { .. } | Self::System { .. } => {
+                ExitClass::DoesNotHold
+            }
             Self::Keys(_) => ExitClass::Internal,
             Self::File(error) => error.exit_class(),
             Self::Credentials(error) => error.exit_class(),

@@ -4,13 +4,15 @@
 use crate::conformance;
 use crate::journals::name;
 use crate::nemesis::{self, TestCluster};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tripwire_fleet::log::{Append, Log as _, LogError, Sequence};
-use tripwire_fleet::nats::cluster::{ClusterError, find_server};
+use tripwire_fleet::nats::cluster::{Cluster, ClusterError, find_server};
 use tripwire_fleet::nats::{Credentials, NatsError, NatsLog};
 use tripwire_fleet::subject::Subject;
+use tripwire_testing::{TestDir, skip};
 
 #[test]
 fn fleet_1_a_cluster_meets_every_demand_and_loses_nothing_when_its_leader_is_killed() {
@@ -77,8 +79,14 @@ fn fleet_5_a_server_that_does_not_sync_or_has_foreign_streams_is_refused() {
     assert!(matches!(log.append(&Subject::orders(), Sequence(0), "x").unwrap(), Append::Ack(_)));
     drop(log);
     cluster.cluster.down().unwrap();
+    let answer = refusal(&cluster, &find_server(std::env::var_os("PATH").as_deref()).unwrap());
+    assert!(answer.contains("syncs its disk only every 120 s"), "{answer}");
+}
+
+/// The words with which a server is refused that runs without `sync_interval`.
+fn refusal(cluster: &TestCluster, server: &Path) -> String {
     let folder = cluster.cluster.look().unwrap().credentials.parent().map(PathBuf::from).unwrap();
-    let (conf, server) = (folder.join("node-1.conf"), find_server(std::env::var_os("PATH").as_deref()).unwrap());
+    let conf = folder.join("node-1.conf");
     let lazy = std::fs::read_to_string(&conf).unwrap().replace(", sync_interval: always", "");
     std::fs::write(&conf, lazy).unwrap();
     let mut child = Command::new(server).arg("-c").arg(&conf).stderr(std::process::Stdio::null()).spawn().unwrap();
@@ -93,5 +101,40 @@ fn fleet_5_a_server_that_does_not_sync_or_has_foreign_streams_is_refused() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(answer.as_ref().is_some_and(|words| words.contains("syncs its disk only every 120 s")), "{answer:?}");
+    answer.unwrap()
+}
+
+#[test]
+fn fleet_5_a_program_that_is_too_old_is_refused_before_anything_is_made() {
+    let folder = TestDir::new();
+    let program = folder.path().join("nats-server");
+    for (told, is_refused) in [("nats-server: v2.9.10", true), ("nats-server: v2.12.0", false)] {
+        std::fs::write(
+            &program,
+            format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{told}' && exit\necho no room >&2\nexit 1\n"),
+        )
+        .unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let cluster = Cluster::new(folder.path().join("c"), program.clone());
+        let error = cluster.up(3).unwrap_err().to_string();
+        // The other one is started, and fails at something else.
+        let expected = if is_refused { "2.12 is needed" } else { "`node-1` ended: no room" };
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(folder.path().join("c").exists(), !is_refused, "nothing is made for a program that is too old");
+    }
+}
+
+#[test]
+fn fleet_5_a_real_server_that_is_too_old_is_refused_by_its_version() {
+    let Some(old) = std::env::var_os("TRIPWIRE_OLD_NATS").map(PathBuf::from) else {
+        skip("TRIPWIRE_OLD_NATS does not name a nats-server below 2.12, as Debian has it; `.ci/run` fetches one");
+        return;
+    };
+    let error = Cluster::new(TestDir::new().path().join("c"), old.clone()).up(3).unwrap_err().to_string();
+    assert!(error.contains("is nats-server 2.") && error.contains("2.12 is needed"), "{error}");
+    let Some(cluster) = TestCluster::start(1) else { return };
+    cluster.cluster.down().unwrap();
+    std::fs::remove_dir_all(cluster.cluster.look().unwrap().credentials.with_file_name("node-1.store")).unwrap();
+    let answer = refusal(&cluster, &old);
+    assert!(answer.contains("is nats-server 2.") && answer.contains("2.12 is needed"), "{answer}");
 }

@@ -5,9 +5,10 @@ use crate::journals::{TestJournal, name};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tripwire_core::chain::gate::floor::ApprovalVerdict;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
-use tripwire_fleet::approval::{self, Answer, Decided, Verdict};
+use tripwire_fleet::approval::{self, Decided, Verdict};
 use tripwire_fleet::audit::{self, LocalJournal};
 use tripwire_fleet::bucket::{self, Draw, Drawn, RateLimits};
 use tripwire_fleet::budget::{self, Holder, Reservation};
@@ -374,10 +375,10 @@ fn approvals(log: &dyn Log, own: &Name) {
     };
     let trusted = [person.verifier()];
     assert_eq!(approval::decided(log, &proposal, &trusted).unwrap(), None);
-    assert_eq!(approval::decide(log, &verdict(Answer::Deny, "1"), &person, &trusted).unwrap(), Decided::Now);
-    let late = approval::decide(log, &verdict(Answer::Approve, "2"), &person, &trusted).unwrap();
-    assert_eq!(late, Decided::Before(Some(verdict(Answer::Deny, "1"))));
-    assert_eq!(approval::decided(log, &proposal, &trusted).unwrap(), Some(verdict(Answer::Deny, "1")));
+    assert_eq!(approval::decide(log, &verdict(ApprovalVerdict::Denied, "1"), &person, &trusted).unwrap(), Decided::Now);
+    let late = approval::decide(log, &verdict(ApprovalVerdict::Allowed, "2"), &person, &trusted).unwrap();
+    assert_eq!(late, Decided::Before(Some(verdict(ApprovalVerdict::Denied, "1"))));
+    assert_eq!(approval::decided(log, &proposal, &trusted).unwrap(), Some(verdict(ApprovalVerdict::Denied, "1")));
     assert_eq!(approval::decided(log, &proposal, &[stranger.verifier()]).unwrap(), None);
 }
 

@@ -23,8 +23,8 @@ pub(super) fn run(args: &AdoptArgs) -> Result<Exit, Problem> {
     let log = membership.log()?;
     let (subject, from) = find(log.as_ref(), args, &session, &membership.machine)?;
     let now_ms = clock::now().epoch_ms();
-    let is_alive = machine::one(log.as_ref(), &from)?
-        .is_some_and(|machine| machine.left_ms.is_none() && machine.liveness(now_ms) == Liveness::Alive);
+    let is_alive =
+        machine::one(log.as_ref(), &from)?.is_some_and(|machine| machine.liveness(now_ms) == Liveness::Alive);
     if is_alive && !args.even_if_alive {
         return Err(FleetError::Alive { machine: from }.into());
     }

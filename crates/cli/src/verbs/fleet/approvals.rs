@@ -61,10 +61,7 @@ pub(crate) fn answer(id: &str, answer: &Answer, form: Form) -> Result<Exit, Prob
     let signer = order::signer()?;
     let verdict = Verdict {
         proposal: question.proposal(),
-        answer: match answer.says {
-            ApprovalVerdict::Allowed => approval::Answer::Approve,
-            ApprovalVerdict::Denied => approval::Answer::Deny,
-        },
+        answer: answer.says,
         who: answer.who.clone(),
         reason: answer.reason.clone(),
         raise: answer.raise,
@@ -81,7 +78,7 @@ pub(crate) fn answer(id: &str, answer: &Answer, form: Form) -> Result<Exit, Prob
     }
     let has_it = match liveness {
         Liveness::Alive => no_longer_waits(log.as_ref(), question, TAKEN_WITHIN)?,
-        Liveness::Silent => false,
+        Liveness::Silent | Liveness::Left => false,
     };
     let mut out = Out::lock();
     let (machine, what, said) = (&question.machine, &question.what, verdict.answer.past());
@@ -93,8 +90,8 @@ pub(crate) fn answer(id: &str, answer: &Answer, form: Form) -> Result<Exit, Prob
         let key = signer.verifier();
         out.prose(&match (has_it, liveness) {
             (true, _) => format!("it no longer waits on {machine}"),
-            (false, Liveness::Silent) => {
-                format!("{machine} is silent now; it takes the answer when it is back within 24 hours")
+            (false, Liveness::Silent | Liveness::Left) => {
+                format!("{machine} is {} now; it takes the answer when it is back within 24 hours", liveness.name())
             }
             (false, Liveness::Alive) => format!(
                 "{machine} has not taken it within {} s; if it does not know your key yet, run there: tripwire identity trust {key}",
@@ -110,7 +107,7 @@ fn gather(log: &dyn Log, trusted: &[Verifier]) -> Result<Vec<FleetQuestion>, Pro
     let now_ms = clock::now().epoch_ms();
     let mut all = Vec::new();
     for state in machine::all(log)? {
-        let liveness = if state.left_ms.is_some() { Liveness::Silent } else { state.liveness(now_ms) };
+        let liveness = state.liveness(now_ms);
         for question in state.waiting {
             let verdict = approval::decided(log, &question.proposal(), trusted)?;
             let verdict = verdict.filter(|verdict| !verdict.is_expired(now_ms));
@@ -169,8 +166,8 @@ fn in_words(asked: &FleetQuestion, all: &[FleetQuestion]) -> Vec<String> {
     let now_ms = clock::now().epoch_ms();
     let since = since_ms.map(|since| format!(", asked {} ago", moment::ago(now_ms.saturating_sub(since) / 1_000)));
     let silent = match liveness {
-        Liveness::Alive => "",
-        Liveness::Silent => " (silent)",
+        Liveness::Alive => String::new(),
+        Liveness::Silent | Liveness::Left => format!(" ({})", liveness.name()),
     };
     let session = session.as_ref().map(|session| format!(", {session}")).unwrap_or_default();
     let name = name_of(question, all);

@@ -1,9 +1,10 @@
 //! The figures of a fleet in Prometheus' text exposition format, version 0.0.4.
 
-use super::overview::{Overview, Presence, SeenMachine};
+use super::overview::{Overview, SeenMachine};
 use std::fmt::Write as _;
 use tripwire_core::units::MicroUsd;
 use tripwire_fleet::escrow::Pool;
+use tripwire_fleet::machine::Liveness;
 use tripwire_fleet::order::{FleetAct, Target};
 use tripwire_fleet::policy::PolicyStanding;
 use tripwire_fleet::subject::Name;
@@ -68,14 +69,14 @@ fn machines(seen: &Overview) -> Vec<Family<'static>> {
     vec![
         Family::new("tripwire_fleet_machines", "Machines by whether they are heard.").each(
             "state",
-            Presence::ALL,
+            Liveness::ALL,
             |state| {
-                let count = machines.iter().filter(|machine| machine.presence(now_ms) == *state).count();
+                let count = machines.iter().filter(|machine| machine.state.liveness(now_ms) == *state).count();
                 (state.name().to_owned(), count.to_string())
             },
         ),
         Family::new("tripwire_fleet_machine_up", "Whether a machine is heard.").each("machine", machines, |machine| {
-            let up = u8::from(machine.presence(now_ms) == Presence::Alive);
+            let up = u8::from(machine.state.liveness(now_ms) == Liveness::Alive);
             (name(machine), up.to_string())
         }),
         Family::new(

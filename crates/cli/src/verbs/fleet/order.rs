@@ -99,15 +99,17 @@ fn collect(
             }
         }
         let is_awaited = |machine: &MachineState| {
-            machine.left_ms.is_none()
-                && machine.liveness(now_ms) == Liveness::Alive
-                && !receipts.contains_key(&machine.machine)
+            machine.liveness(now_ms) == Liveness::Alive && !receipts.contains_key(&machine.machine)
         };
         if !machines.iter().any(is_awaited) || Instant::now() >= deadline {
             return Ok(receipts);
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+const fn name_of(machine: &MachineState) -> &Name {
+    &machine.machine
 }
 
 /// What the machines answered.
@@ -119,15 +121,16 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// Machines without a receipt: those that left in order, or the others.
-    fn without_receipt(&self, left: Left) -> Vec<&Name> {
+    /// Machines without a receipt: those that were to give one, and those that left in order.
+    fn without_receipt(&self) -> (Vec<&Name>, Vec<&Name>) {
         let meant = self.machines.iter().filter(|machine| !self.receipts.contains_key(&machine.machine));
-        meant.filter(|machine| Left::of(machine) == left).map(|machine| &machine.machine).collect()
+        let (left, silent): (Vec<_>, Vec<_>) = meant.partition(|machine| machine.left_ms.is_some());
+        (silent.into_iter().map(name_of).collect(), left.into_iter().map(name_of).collect())
     }
 
     fn report(&self, wide: &WideOrder<'_>) -> Result<Exit, Problem> {
         let Self { order, sequence, receipts, .. } = self;
-        let (silent, left) = (self.without_receipt(Left::No), self.without_receipt(Left::Yes));
+        let (silent, left) = self.without_receipt();
         let holds = silent.is_empty() && receipts.values().all(|receipt| receipt.outcome == Outcome::Obeyed);
         let mut out = Out::lock();
         if wide.form.json {
@@ -170,19 +173,6 @@ fn print_receipt(out: &mut Out, receipt: &FleetReceipt) -> Result<(), Problem> {
         out.prose(&format!("  {line}"))?;
     }
     Ok(())
-}
-
-/// Whether a machine has left the fleet in order.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
-    Yes,
-    No,
-}
-
-impl Left {
-    const fn of(machine: &MachineState) -> Self {
-        if machine.left_ms.is_some() { Self::Yes } else { Self::No }
-    }
 }
 
 fn print_dry(wide: &WideOrder<'_>, target: &Target, machines: &[MachineState]) -> Result<Exit, Problem> {

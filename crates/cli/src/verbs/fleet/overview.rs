@@ -7,7 +7,7 @@ use tripwire_fleet::bucket::{self, Bucket};
 use tripwire_fleet::budget;
 use tripwire_fleet::escrow::Pool;
 use tripwire_fleet::log::{Log, LogError};
-use tripwire_fleet::machine::{self, Liveness, MachineState};
+use tripwire_fleet::machine::{self, MachineState};
 use tripwire_fleet::order::{FleetOrder, OrderHistory};
 use tripwire_fleet::policy::{PolicyStanding, Published};
 use tripwire_fleet::subject::{Name, POOLS, RATES};
@@ -30,37 +30,7 @@ pub(super) struct SeenMachine {
     pub(super) held: Option<FleetOrder>,
 }
 
-/// Whether a machine takes part.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
-    Alive,
-    /// Nobody hears it.
-    Silent,
-    /// It left in order.
-    Left,
-}
-
-impl Presence {
-    pub(super) const ALL: [Self; 3] = [Self::Alive, Self::Silent, Self::Left];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Alive => "alive",
-            Self::Silent => "silent",
-            Self::Left => "left",
-        }
-    }
-}
-
 impl SeenMachine {
-    pub(super) const fn presence(&self, now_ms: u64) -> Presence {
-        match (self.state.left_ms, self.state.liveness(now_ms)) {
-            (Some(_), _) => Presence::Left,
-            (None, Liveness::Alive) => Presence::Alive,
-            (None, Liveness::Silent) => Presence::Silent,
-        }
-    }
-
     /// How many journal lines of it are in the fleet.
     pub(super) fn records(&self) -> u64 {
         self.state.sessions.iter().map(|session| session.records).sum()

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tripwire_core::chain::gate::floor::ApprovalVerdict;
-use tripwire_fleet::approval::{self, Question, Verdict};
+use tripwire_fleet::approval::{Question, Verdict};
 use tripwire_fleet::subject::Name;
 use tripwire_session::approvals::{Answer, Approval};
 use tripwire_workspace::Workspace;
@@ -79,10 +78,7 @@ pub(super) fn take(question: &Question, verdict: &Verdict) -> Result<String, Str
     let workspace = workspace.ok_or_else(|| "its workspace is gone".to_owned())?;
     let within = question.session.as_deref().map(SessionId::parse).transpose().map_err(|error| error.to_string())?;
     let answer = Answer {
-        says: match verdict.answer {
-            approval::Answer::Approve => ApprovalVerdict::Allowed,
-            approval::Answer::Deny => ApprovalVerdict::Denied,
-        },
+        says: verdict.answer,
         who: format!("{} (fleet)", verdict.who),
         reason: verdict.reason.clone(),
         raise: verdict.raise,

@@ -3,7 +3,7 @@
 use super::args::FleetStatusArgs;
 use super::membership::Membership;
 use super::metrics;
-use super::overview::{Overview, Presence, SeenMachine};
+use super::overview::{Overview, SeenMachine};
 use super::places::{place_of, sessions, workspaces};
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -14,6 +14,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::record::chain::Digest;
 use tripwire_fleet::audit::{self, Audited, LocalJournal};
 use tripwire_fleet::bucket::{Bucket, RateLimits};
+use tripwire_fleet::machine::Liveness;
 use tripwire_fleet::policy::{PolicyStanding, Published};
 use tripwire_fleet::subject::Name;
 
@@ -41,7 +42,7 @@ fn as_json(membership: &Membership, seen: &Overview) -> Value {
     let machine = |machine: &SeenMachine| {
         let mut value = json!(machine.state);
         if let Value::Object(fields) = &mut value {
-            fields.insert("presence".to_owned(), json!(machine.presence(seen.now_ms).name()));
+            fields.insert("presence".to_owned(), json!(machine.state.liveness(seen.now_ms).name()));
             fields.insert("policy".to_owned(), json!(machine.policy));
             fields.insert("held".to_owned(), json!(machine.held));
         }
@@ -76,10 +77,10 @@ fn in_prose(membership: &Membership, seen: &Overview, out: &mut Out) -> Result<(
     for machine in &seen.machines {
         let state = &machine.state;
         let heard = seen.now_ms.saturating_sub(state.at_ms) / 1_000;
-        let standing = match machine.presence(seen.now_ms) {
-            Presence::Alive => "alive",
-            Presence::Silent => "SILENT",
-            Presence::Left => "left",
+        let standing = match machine.state.liveness(seen.now_ms) {
+            Liveness::Alive => "alive",
+            Liveness::Silent => "SILENT",
+            Liveness::Left => "left",
         };
         let (name, sessions, records) = (&state.machine, state.sessions.len(), machine.records());
         let policy = policy_words(&machine.policy);

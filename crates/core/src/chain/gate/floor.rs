@@ -69,6 +69,17 @@ pub enum ApprovalVerdict {
     Denied,
 }
 
+impl ApprovalVerdict {
+    /// What was done, in one word.
+    #[must_use]
+    pub const fn past(self) -> &'static str {
+        match self {
+            Self::Allowed => "approved",
+            Self::Denied => "denied",
+        }
+    }
+}
+
 /// A person's word for one command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Allowance {
