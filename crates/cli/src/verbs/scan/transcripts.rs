@@ -5,17 +5,16 @@ use crate::exit::Exit;
 use crate::print::style::{self, Tone};
 use crate::print::{self, Form, Out, terminal};
 use crate::sessions::short_path;
+use crate::verbs::scan::no_session::NoSuchSessionError;
 use crate::verbs::scan::sums::{Sum, amount, dollars};
 use crate::workspace;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tripwire_clients::past::{Judged, PastSession, Skipped};
 use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
-use tripwire_core::explain::Explain;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
@@ -45,18 +44,6 @@ impl Wanted {
         self.since_ms.is_none_or(late)
             && self.project.as_ref().is_none_or(within)
             && self.session.as_ref().is_none_or(|id| past.session.starts_with(id.as_str()))
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("no session whose id begins with `{asked}` is among the transcripts")]
-struct NoSuchSessionError {
-    asked: String,
-}
-
-impl Explain for NoSuchSessionError {
-    fn hint(&self) -> Cow<'_, str> {
-        "list them with `tripwire scan`, and every one with `tripwire scan --json`".into()
     }
 }
 
@@ -94,7 +81,7 @@ pub(super) fn run(wanted: &Wanted, policy: &Policy, form: Form) -> Result<Exit, 
         }
     }
     if let Some(asked) = wanted.session.as_ref().filter(|_| output.sum.runs == 0) {
-        return Err(NoSuchSessionError { asked: asked.clone() }.into());
+        return Err(NoSuchSessionError { asked: asked.clone(), among: "transcripts" }.into());
     }
     if output.sum.runs == 0 && output.skipped.is_empty() {
         print::say("no transcripts are here; looked in:");

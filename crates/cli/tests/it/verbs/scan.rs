@@ -38,6 +38,17 @@ fn loop_2_words_name_the_trace_the_event_and_the_rule() {
 }
 
 #[test]
+fn loop_2_one_trace_tells_everything_that_fired_in_its_own_words() {
+    let text = run(&["scan", "--traces", "-", "--session", "stu"], two_traces().as_bytes()).done().to_owned();
+    assert!(text.starts_with("stuck: 6 events\n") && !text.contains("healthy"), "{text}");
+    assert!(text.contains("  event 3: stopped [LOOP-1.exact]\n") && text.contains("make check"), "{text}");
+    let quiet = run(&["scan", "--traces", "-", "--session", "healthy"], two_traces().as_bytes()).done().to_owned();
+    assert!(quiet.contains("nothing would have fired") && quiet.contains("1 trace: "), "{quiet}");
+    run(&["scan", "--traces", "-", "--session", "other"], two_traces().as_bytes())
+        .refused(&["`other` is among the traces"]);
+}
+
+#[test]
 fn gate_2_to_the_letter_a_crossed_minute_counts_as_held_and_on_evidence_as_a_wait() {
     let calls: Vec<Value> = (0..3)
         .map(|n| {
