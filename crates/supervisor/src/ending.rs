@@ -130,6 +130,10 @@ impl EndFacts<'_> {
         if self.pulse.unpaid.is_some() && !is_done {
             return Ending::Held(HoldReason::Money);
         }
+        // The same for one whose model call was refused because of a stop, and who was faster than the watch.
+        if let Some(reason) = self.pulse.stopped().filter(|_| !is_done) {
+            return Ending::Stopped(reason);
+        }
         if let Some(why) = self.overload().or_else(|| self.refused_by_status(exit)) {
             return Ending::Parked(why);
         }
@@ -267,6 +271,23 @@ mod tests {
         let done = Some(Verification::Verified);
         assert_eq!(of(TreeExit::Exited(0), unpaid, done), Ending::Done(Verification::Verified));
         assert!(matches!(of(TreeExit::Exited(1), None, None), Ending::ClientFailed(_)));
+    }
+
+    #[test]
+    fn ctrl_1_a_client_that_gives_up_under_a_stop_before_the_watch_ends_it_was_stopped() {
+        let of = |exit, stopped, released| {
+            let mut pulse = Pulse::released(released);
+            (pulse.events, pulse.view.stopped) = (1, stopped);
+            let (end, said) = (WorkerEnd::ByItself(exit), words("error", Some("403 this workspace is stopped")));
+            EndFacts { client: Client::Gemini, end: &end, pulse: &pulse, message: &said, refusal: None }.ending()
+        };
+        let (stop, stopped) = (Some(StopReason::StoppedByPerson), Ending::Stopped(StopReason::StoppedByPerson));
+        assert_eq!(of(TreeExit::Exited(147), stop, None), stopped);
+        assert_eq!(of(TreeExit::Exited(0), stop, None), stopped, "it was never let go");
+        // What was done before the stop stays done, and without a stop the client failed.
+        let done = Some(Verification::Verified);
+        assert_eq!(of(TreeExit::Exited(0), stop, done), Ending::Done(Verification::Verified));
+        assert!(matches!(of(TreeExit::Exited(147), None, None), Ending::ClientFailed(_)));
     }
 
     #[test]
