@@ -141,7 +141,7 @@ fn timed(heard: &Receiver<usize>, send: impl FnOnce() + Send) -> Duration {
         }
         let took = start.elapsed();
         sending.join().expect("it is sent");
-        // An order is heard twice: when it is announced, and when it is written.
+        // An order may be heard again: it is announced until it is written.
         while heard.recv_timeout(QUIET).is_ok() {}
         took
     })

@@ -229,7 +229,8 @@ fn write(log: &dyn Log, subject: &Subject, text: &str) -> Result<Sequence, LogEr
     let mut after = loop {
         match log.last(subject) {
             Ok(last) => break last.map_or(Sequence(0), |entry| entry.sequence),
-            Err(LogError::Unreachable(_)) if start.elapsed() < settle::PATIENCE => {}
+            // Some answer at once that they have no leader: they are not asked without a pause.
+            Err(LogError::Unreachable(_)) if start.elapsed() < settle::PATIENCE => std::thread::sleep(ASKED_EVERY),
             Err(error) => return Err(error),
         }
     };
@@ -366,6 +367,7 @@ const PAGE: usize = 1_000;
 /// A log whose servers have a leader has written an order by then.
 const ANNOUNCED_AFTER: Duration = Duration::from_millis(200);
 const ANNOUNCED_EVERY: Duration = Duration::from_millis(500);
+const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,61 @@ impl Log for EarlyLog {
     }
 }
 
+/// A folder that has no leader before it was announced to so often.
+struct Leaderless {
+    log: FileLog,
+    until_announced: usize,
+    announced: Mutex<Vec<String>>,
+}
+
+impl Log for Leaderless {
+    fn append(&self, subject: &Subject, after: Sequence, text: &str) -> Result<Append, LogError> {
+        self.log.append(subject, after, text)
+    }
+
+    fn last(&self, subject: &Subject) -> Result<Option<Entry>, LogError> {
+        if self.announced.lock().unwrap().len() < self.until_announced {
+            return Err(LogError::Unreachable("no leader".to_owned()));
+        }
+        self.log.last(subject)
+    }
+
+    fn read(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
+        self.log.read(subject, after, limit)
+    }
+
+    fn subjects(&self, prefix: &str) -> Result<Vec<Subject>, LogError> {
+        self.log.subjects(prefix)
+    }
+
+    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
+        self.log.wait(subject, after, at_most)
+    }
+
+    fn announce(&self, _subject: &Subject, text: &str) {
+        self.announced.lock().unwrap().push(text.to_owned());
+    }
+}
+
+/// What is announced of an order, to a log that has no leader before it was announced to so often.
+fn announced(until_announced: usize) -> Vec<String> {
+    let folder = TestDir::new();
+    let log = FileLog::open(folder.path()).unwrap();
+    let log = Leaderless { log, until_announced, announced: Mutex::default() };
+    let sequence = order::give(&log, "the order").unwrap();
+    let written = log.read(&Subject::orders(), Sequence(0), 10).unwrap();
+    assert_eq!((written.len(), written[0].sequence), (1, sequence), "it is written once");
+    log.announced.into_inner().unwrap()
+}
+
+#[test]
+fn fleet_4_an_order_is_announced_while_it_cannot_be_written_and_not_otherwise() {
+    let told = announced(2);
+    assert!(told.len() >= 2 && told.iter().all(|text| text == "the order"), "{told:?}");
+    // A disk that is busy may take longer than the first announcement does, but not each time.
+    assert!((0..10).any(|_| announced(0).is_empty()), "an order that is written at once is not announced");
+}
+
 /// A machine that notes what it is told to do.
 struct Noted {
     trusted: Vec<Verifier>,

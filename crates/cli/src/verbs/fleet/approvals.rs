@@ -165,7 +165,7 @@ fn in_words(asked: &FleetQuestion, all: &[FleetQuestion]) -> Vec<String> {
     let Question { machine, workspace, session, id, kind, what, rule, since_ms, .. } = question;
     let now_ms = clock::now().epoch_ms();
     let since = since_ms.map(|since| format!(", asked {} ago", moment::ago(now_ms.saturating_sub(since) / 1_000)));
-    let silent = match liveness {
+    let standing = match liveness {
         Liveness::Alive => String::new(),
         Liveness::Silent | Liveness::Left => format!(" ({})", liveness.name()),
     };
@@ -177,7 +177,7 @@ fn in_words(asked: &FleetQuestion, all: &[FleetQuestion]) -> Vec<String> {
         |verdict| format!("{}; {machine} has not taken it yet", words_of(verdict)),
     );
     vec![
-        format!("{id}  {kind} [{rule}] on {machine}{silent}, {workspace}{session}{}", since.unwrap_or_default()),
+        format!("{id}  {kind} [{rule}] on {machine}{standing}, {workspace}{session}{}", since.unwrap_or_default()),
         format!("  {what}"),
         format!("  {next}"),
     ]

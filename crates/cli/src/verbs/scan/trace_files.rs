@@ -1,6 +1,6 @@
 //! Traces of other people's agents, from a file.
 
-use super::no_session::NoSuchSessionError;
+use super::no_session::{Among, NoSuchSessionError};
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
@@ -35,7 +35,7 @@ pub(super) fn run(file: &Path, session: Option<&str>, policy: &Policy, form: For
     out.flush()?;
     scanned.map_err(|error| Problem::in_file(print::name(file), error))?;
     match session.filter(|_| summary.traces == 0) {
-        Some(asked) => return Err(NoSuchSessionError { asked: asked.to_owned(), among: "traces" }.into()),
+        Some(asked) => return Err(NoSuchSessionError { asked: asked.to_owned(), among: Among::Traces }.into()),
         None if !form.json => out.line(&summary.line())?,
         None => {}
     }
@@ -49,14 +49,9 @@ fn print_one(trace: &Scanned, form: Form, out: &mut Out) -> Result<(), Problem> 
         return out.line(&line);
     }
     let (Some(kind), Some(rule)) = (trace.kind.filter(|kind| *kind > Level::Note), &trace.rule) else { return Ok(()) };
-    let at = match kind {
-        Level::Note => trace.levels.note,
-        Level::Override => trace.levels.overridden,
-        Level::Hold => trace.levels.hold,
-        Level::Stop => trace.levels.stop,
-    };
     let (trace_id, name) = (print::harmless(&trace.trace_id), past(kind));
-    out.line(&format!("{trace_id}: {name} at event {} of {} [{rule}]", at.unwrap_or_default(), trace.events))
+    let at = trace.strictest_at().unwrap_or_default();
+    out.line(&format!("{trace_id}: {name} at event {at} of {} [{rule}]", trace.events))
 }
 
 /// Everything that would have fired in a trace, in its own words.

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::print::style::{self, Tone};
 use crate::print::{self, Form, Out, terminal};
 use crate::sessions::short_path;
-use crate::verbs::scan::no_session::NoSuchSessionError;
+use crate::verbs::scan::no_session::{Among, NoSuchSessionError};
 use crate::verbs::scan::sums::{Sum, amount, dollars};
 use crate::workspace;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ pub(super) fn run(wanted: &Wanted, policy: &Policy, form: Form) -> Result<Exit, 
         }
     }
     if let Some(asked) = wanted.session.as_ref().filter(|_| output.sum.runs == 0) {
-        return Err(NoSuchSessionError { asked: asked.clone(), among: "transcripts" }.into());
+        return Err(NoSuchSessionError { asked: asked.clone(), among: Among::Transcripts }.into());
     }
     if output.sum.runs == 0 && output.skipped.is_empty() {
         print::say("no transcripts are here; looked in:");

@@ -45,7 +45,7 @@ fn loop_2_one_trace_tells_everything_that_fired_in_its_own_words() {
     let quiet = run(&["scan", "--traces", "-", "--session", "healthy"], two_traces().as_bytes()).done().to_owned();
     assert!(quiet.contains("nothing would have fired") && quiet.contains("1 trace: "), "{quiet}");
     run(&["scan", "--traces", "-", "--session", "other"], two_traces().as_bytes())
-        .refused(&["`other` is among the traces"]);
+        .refused(&["`other` is among the traces", "`tripwire scan --traces FILE --json`"]);
 }
 
 #[test]
