@@ -34,12 +34,14 @@ use crate::limits::CLOCK_STEP_BACK_MS_MAX;
 use crate::policy::{Policy, PolicyError};
 use crate::rules::Rule;
 use crate::units::{EventIndex, RunMillis, StepId};
+use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// One session's engine: a frozen policy and the state under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
-    policy: Policy,
+    /// Shared, because every input is stepped on a copy of the chain.
+    policy: Arc<Policy>,
     state: State,
 }
 
@@ -75,12 +77,12 @@ impl Chain {
     /// When the policy contradicts itself.
     pub fn new(policy: Policy) -> Result<Self, PolicyError> {
         policy.check()?;
-        Ok(Self { policy, state: State::default() })
+        Ok(Self { policy: Arc::new(policy), state: State::default() })
     }
 
     /// The frozen policy.
     #[must_use]
-    pub const fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Policy {
         &self.policy
     }
 

@@ -26,7 +26,7 @@ use tripwire_core::units::RunMillis;
 use tripwire_judge as judge;
 use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
-use tripwire_session::driver::{Driver, ManifestReach, StepOutcome, refusal_hint};
+use tripwire_session::driver::{Driver, ManifestReach, StateSaves, StepOutcome, refusal_hint};
 use tripwire_session::replica::Replica;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, clock};
@@ -107,7 +107,7 @@ impl GuardedSession {
             })?,
         };
         // Nothing confines the program: its calls can write the manifest.
-        let driver = driver.with_reach(ManifestReach::Open);
+        let driver = driver.with_reach(ManifestReach::Open).with_saves(StateSaves::Seldom);
         let cwd = folder.canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
         let homes = environment::homes();
         let facts = judge::Facts {

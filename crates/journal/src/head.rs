@@ -78,11 +78,22 @@ struct Sealed<'text> {
     whole: &'text str,
 }
 
-/// The bytes of `HEAD` and what they say, so that a process that finds them unchanged need not read them again.
+/// The bytes of `HEAD` and what they say, so that a process that finds them as it read or wrote them need not read them again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeadImage {
     bytes: Vec<u8>,
     head: Option<Head>,
+}
+
+impl HeadImage {
+    /// Follows a write of one slot. Where the file was never read whole, there is nothing to follow.
+    fn follow(&mut self, offset: usize, slot: &str, head: Head) {
+        let place = self.bytes.get_mut(offset..).and_then(|rest| rest.get_mut(..slot.len()));
+        if let Some(place) = place {
+            place.copy_from_slice(slot.as_bytes());
+            self.head = Some(head);
+        }
+    }
 }
 
 /// Reads the newer valid slot; neither slot being valid is not an error, because a power cut may do that.
@@ -118,14 +129,21 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Option<Head>, JournalError> {
 }
 
 /// Writes the slot that the sequence number selects, in one write.
-pub(crate) fn write<S: Storage>(storage: &S, file: &S::File, path: &Path, head: &Head) -> Result<(), JournalError> {
+pub(crate) fn write<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    path: &Path,
+    head: &Head,
+    known: &mut HeadImage,
+) -> Result<(), JournalError> {
     let slot = render_slot(head)?;
-    let offset = (head.sequence % SLOTS_U64) * SLOT_BYTES_U64;
+    let (offset, at) = if head.sequence.is_multiple_of(SLOTS_U64) { (0, 0) } else { (SLOT_BYTES_U64, SLOT_BYTES) };
     let written =
         storage.write_at(file, offset, slot.as_bytes()).map_err(|error| JournalError::io("write", path, error))?;
     if written != slot.len() {
         return Err(JournalError::io("write", path, std::io::ErrorKind::WriteZero.into()));
     }
+    known.follow(at, &slot, *head);
     Ok(())
 }
 
@@ -207,8 +225,8 @@ mod tests {
         let path = Path::new("/s/HEAD");
         let lock = disk.lock(path, Duration::ZERO).unwrap();
         assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), None);
-        write(&disk, &lock, path, &head(6)).unwrap();
-        write(&disk, &lock, path, &head(7)).unwrap();
+        write(&disk, &lock, path, &head(6), &mut HeadImage::default()).unwrap();
+        write(&disk, &lock, path, &head(7), &mut HeadImage::default()).unwrap();
         assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), Some(head(7)));
         disk.tamper(path, |bytes| bytes[30] ^= 1).unwrap();
         assert_eq!(read(&disk, &lock, path, &mut HeadImage::default()).unwrap(), Some(head(6)));
@@ -217,12 +235,34 @@ mod tests {
     }
 
     #[test]
+    fn an_image_follows_its_own_writes_and_notices_those_of_others() {
+        let disk = SimulatedDisk::new(0);
+        let path = Path::new("/s/HEAD");
+        let lock = disk.lock(path, Duration::ZERO).unwrap();
+        let mut unread = HeadImage::default();
+        write(&disk, &lock, path, &head(6), &mut unread).unwrap();
+        assert_eq!((unread.bytes.len(), unread.head), (0, None), "nothing is known of the other slot");
+        write(&disk, &lock, path, &head(7), &mut unread).unwrap();
+        let mut image = HeadImage::default();
+        assert_eq!(read(&disk, &lock, path, &mut image).unwrap(), Some(head(7)));
+        for sequence in [8, 9] {
+            write(&disk, &lock, path, &head(sequence), &mut image).unwrap();
+            assert_eq!(image.head, Some(head(sequence)));
+            let mut fresh = HeadImage::default();
+            assert_eq!(read(&disk, &lock, path, &mut fresh).unwrap(), Some(head(sequence)));
+            assert_eq!(image.bytes, fresh.bytes, "what was written is what is there");
+        }
+        write(&disk, &lock, path, &head(10), &mut HeadImage::default()).unwrap();
+        assert_eq!(read(&disk, &lock, path, &mut image).unwrap(), Some(head(10)), "another process wrote");
+    }
+
+    #[test]
     fn a_newer_version_is_refused_and_not_guessed() {
         let disk = SimulatedDisk::new(0);
         let path = Path::new("/s/HEAD");
         let lock = disk.lock(path, Duration::ZERO).unwrap();
         let newer = Head { version: VERSION + 1, ..head(6) };
-        write(&disk, &lock, path, &newer).unwrap();
+        write(&disk, &lock, path, &newer, &mut HeadImage::default()).unwrap();
         assert!(matches!(
             read(&disk, &lock, path, &mut HeadImage::default()),
             Err(JournalError::Newer { version: 2, .. })

@@ -81,22 +81,22 @@ impl<S: Storage> Recovery<'_, S> {
         let is_pending = head.is_some_and(|head| head.state == State::Pending);
         if torn.is_some() || is_pending {
             // From here to the clean mark a crash or a failed sync makes the next process do all of this again.
-            self.mark(lock, &mut view, State::Pending)?;
+            self.mark(lock, &mut view, State::Pending, image)?;
             if torn.is_some() {
                 self.cut(&place)?;
             }
             self.rewrite(&durable, &place)?;
             view.durable = place;
-            self.mark(lock, &mut view, State::Clean)?;
+            self.mark(lock, &mut view, State::Clean, image)?;
         } else if head.is_none() {
-            self.mark(lock, &mut view, State::Clean)?;
+            self.mark(lock, &mut view, State::Clean, image)?;
         }
         Ok(view)
     }
 
-    fn mark(&self, lock: &S::Lock, view: &mut View, state: State) -> Result<(), JournalError> {
+    fn mark(&self, lock: &S::Lock, view: &mut View, state: State, image: &mut HeadImage) -> Result<(), JournalError> {
         let head = Head::next(view.sequence, view.durable, state, view.cut);
-        head::write(self.storage, lock, &self.paths.head(), &head)?;
+        head::write(self.storage, lock, &self.paths.head(), &head, image)?;
         view.sequence = head.sequence;
         Ok(())
     }

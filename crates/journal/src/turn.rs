@@ -189,9 +189,9 @@ impl<S: Storage> Turn<'_, S> {
 
     /// Writes `HEAD` for what is known to be durable.
     fn write_head(&mut self, state: State) -> Result<(), JournalError> {
-        let view = &mut self.journal.view;
+        let Journal { storage, paths, view, image, .. } = &mut *self.journal;
         let head = Head::next(view.sequence, view.durable, state, view.cut);
-        head::write(&self.journal.storage, &self.lock, &self.journal.paths.head(), &head)?;
+        head::write(storage, &self.lock, &paths.head(), &head, image)?;
         view.sequence = head.sequence;
         Ok(())
     }

@@ -46,12 +46,21 @@ impl Facts {
             home: text("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             user: text("USER").or_else(|| text("LOGNAME")),
             temporary: folders.map(PathBuf::from).filter(|folder| folder.is_absolute()).collect(),
-            protected: protected_branches(policy),
             program: std::env::current_exe().ok(),
+            ..Self::default()
+        }
+        .under(policy)
+    }
+
+    /// The same facts under another policy.
+    #[must_use]
+    pub fn under(self, policy: &Policy) -> Self {
+        Self {
+            protected: protected_branches(policy),
             publish: policy.judge.publish,
             publish_hosts: policy.judge.publish_hosts.iter().map(str::to_owned).collect(),
             outside: policy.judge.outside,
-            began: None,
+            ..self
         }
     }
 

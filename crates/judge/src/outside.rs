@@ -17,6 +17,7 @@ use tripwire_core::label::{Fingerprint, Label, cut};
 use tripwire_core::policy::OnOutside;
 use tripwire_core::units::EventIndex;
 use tripwire_observe::{RawCall, observe, shell_calls};
+use tripwire_secrets::Redactor;
 
 /// Texts that are remembered; the oldest goes first.
 const TEXTS_MAX: usize = 8;
@@ -101,6 +102,12 @@ impl OutsideText {
         let shown =
             shell_calls(call.tool, call.args).first().map_or_else(|| call.args.to_owned(), |line| line.command.clone());
         Some(Self { origin, shown: cut(&format!("{} {shown}", call.tool), SHOWN_BYTES_MAX).to_owned(), lines })
+    }
+
+    /// The same text, without the secrets of the call that brought it; of its lines there are fingerprints alone.
+    #[must_use]
+    pub fn without_secrets(self, redactor: &Redactor) -> Self {
+        Self { shown: redactor.redact(&self.shown).into_owned(), ..self }
     }
 }
 

@@ -3,8 +3,7 @@
 //! Many short processes may drive one session at the same time. The one that holds the journal's lock first catches up with
 //! what the others wrote, then looks at what people did, then takes its own input; input and decision go into the
 //! journal in one append, durable before the answer is given. The engine's state moves only after that: the step is made on
-//! a copy. The state file is a convenience: it can always be
-//! rebuilt from the journal, and is whenever it does not fit.
+//! a copy. The state file can always be rebuilt from the journal, and is whenever it does not fit.
 
 mod ask;
 mod authority;
@@ -49,7 +48,8 @@ pub use records::{is_redacted, open_existing};
 pub use report_files::Reporting;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
-pub use state::StateError;
+use state::StateFollower;
+pub use state::{StateError, StateSaves};
 use std::path::Path;
 use std::sync::Arc;
 pub use steps::StepWords;
@@ -99,6 +99,8 @@ pub struct Driver<S: Storage = Disk> {
     results: ResultSync,
     /// Who must have the records before anything follows from them.
     replica: Option<Arc<dyn Replica>>,
+    /// How the state file follows the journal.
+    follower: StateFollower,
 }
 
 impl Driver<Disk> {
@@ -168,7 +170,12 @@ impl Driver<Disk> {
                 state
             }
         };
-        Ok(Self::over(journal, layout, session.clone(), state))
+        let is_behind = state.known < journal.records();
+        let mut driver = Self::over(journal, layout, session.clone(), state);
+        if is_behind {
+            driver.refresh()?;
+        }
+        Ok(driver)
     }
 
     /// Takes in the last input of a run. A journal that failed for an earlier call is opened again first, once: where there
@@ -199,6 +206,7 @@ impl Driver<Disk> {
             redaction,
             results: ResultSync::Each,
             replica: None,
+            follower: StateFollower::default(),
         }
     }
 }
@@ -294,6 +302,13 @@ impl<S: Storage> Driver<S> {
         self
     }
 
+    /// Says how often the state file is written; unless said, with every input.
+    #[must_use]
+    pub fn with_saves(mut self, saves: StateSaves) -> Self {
+        self.follower = StateFollower::new(saves);
+        self
+    }
+
     /// Has every record in a second place before anything follows from it.
     #[must_use]
     pub fn replicated_by(mut self, replica: Option<Arc<dyn Replica>>) -> Self {
@@ -362,7 +377,7 @@ impl<S: Storage> Driver<S> {
 
     /// The frozen policy.
     #[must_use]
-    pub const fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Policy {
         self.state.chain.policy()
     }
 
@@ -454,7 +469,7 @@ impl<S: Storage> Driver<S> {
         let mut carried = turn::carry_out(&turn, dir, state, taken, at_look);
         let signed = turn::sign_if_due(&mut turn, signing.as_ref(), state, &mut carried);
         // Before anything else may fail: what people did is in the journal, and must not be taken in a second time.
-        state.save(dir, turn.journal().place().tail_hash())?;
+        self.follower.save(state, dir, turn.journal().place().tail_hash())?;
         drop(turn);
         // Records that are not those that were signed: nothing may go on from here.
         signed?;

@@ -27,7 +27,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler, Measured, OnHeldCall};
-use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, ToolCall};
+use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, KeptNotes, Reply, ToolCall};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
@@ -306,7 +306,7 @@ impl Guard {
             let (workspace, homes, undo) = (&self.workspace, &self.homes, self.snapshots.store());
             let handler = HookHandler { workspace, homes, clock: clock::now, changes, figures, held, undo };
             let spent = driver.view().spent;
-            let handled = handler.handle(call, driver, attempt)?;
+            let handled = handler.handle(call, driver, &mut KeptNotes::default(), attempt)?;
             if let Some(gateway) = self.gateway.as_ref().filter(|_| driver.view().spent != spent) {
                 gateway.note_bypass(&self.notifier);
             }

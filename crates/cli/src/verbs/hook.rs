@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCall};
-use tripwire_clients::hooks::{self, Event, FigureUse, HookCall, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd};
+use tripwire_clients::hooks::{
+    self, Event, FigureUse, HookCall, KeptNotes, Reply, SECONDS_VARIABLE, TimeLimit, TurnEnd,
+};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Audience, OnGuardFailure};
@@ -167,13 +169,13 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         undo: undo.as_ref(),
     };
     let until = Instant::now() + time_limit().wait;
-    let mut attempt = Attempt::First;
+    let (mut attempt, mut kept) = (Attempt::First, KeptNotes::default());
     let patience = answer_wait(&driver).min(time_limit().wait);
     if !patience.is_zero() {
         handler.held = OnHeldCall::Waits;
     }
     loop {
-        let handled = handler.handle(call, &mut driver, attempt)?;
+        let handled = handler.handle(call, &mut driver, &mut kept, attempt)?;
         for taken in &handled.taken {
             crate::notify::notify(&driver, taken);
         }

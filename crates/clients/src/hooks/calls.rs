@@ -67,6 +67,15 @@ impl CallLedger {
         }
     }
 
+    /// The same, where no transcript tells of it again: that it runs is all that is remembered.
+    pub(super) fn began(&mut self, ids: CallIds, tool: &ToolCall) {
+        let key = key(ids, tool);
+        if !self.open.iter().any(|call| call.key == key) {
+            let nothing = ToolCall { name: String::new(), input: String::new(), call_id: None };
+            self.push(key, &nothing, DenialCause::ByClient);
+        }
+    }
+
     /// Whether calls that a hook let pass run beside this one.
     pub(super) fn has_others(&self, ids: CallIds, tool: &ToolCall) -> bool {
         let key = key(ids, tool);
@@ -75,10 +84,15 @@ impl CallLedger {
 
     /// A call has its result, or was refused here.
     pub(super) fn settle(&mut self, ids: CallIds, tool: &ToolCall) {
+        self.close(ids, tool);
+        self.settled.push(key(ids, tool));
+        self.bound();
+    }
+
+    /// The same, where no transcript tells of it again.
+    pub(super) fn close(&mut self, ids: CallIds, tool: &ToolCall) {
         let key = key(ids, tool);
         self.open.retain(|call| call.key != key);
-        self.settled.push(key);
-        self.bound();
     }
 
     /// Takes in what the transcript says; gives a call that brought no result to its hook.
@@ -236,6 +250,17 @@ mod tests {
         assert_eq!(heard(&mut ledger, Client::Gemini, &line("1", "error")), [], "a line that is written again");
         assert_eq!(heard(&mut ledger, Client::Gemini, &line("2", "cancelled")).len(), 1);
         assert_eq!(heard(&mut ledger, Client::Gemini, &line("3", "success")), []);
+    }
+
+    #[test]
+    fn loop_6_without_a_transcript_a_call_is_open_until_it_ends_and_nothing_of_it_is_kept() {
+        let mut ledger = CallLedger::default();
+        ledger.began(CallIds::Shared, &bash("a"));
+        ledger.began(CallIds::Shared, &bash("a"));
+        assert!(!ledger.has_others(CallIds::Shared, &bash("a")) && ledger.has_others(CallIds::Shared, &bash("b")));
+        assert!(!serde_json::to_string(&ledger).unwrap().contains("curl"));
+        ledger.close(CallIds::Shared, &bash("a"));
+        assert_eq!(ledger, CallLedger::default());
     }
 
     #[test]

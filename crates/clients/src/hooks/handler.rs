@@ -12,6 +12,7 @@ pub use super::held_call::OnHeldCall;
 use super::held_call::open_question;
 use super::hook_call::{HookCall, say};
 use super::inputs::{self, CallContext, Verified};
+use super::kept::{KeptNotes, KeptStep};
 use super::memory::HookMemory;
 use super::reply::Reply;
 use super::shortened::shortened;
@@ -28,12 +29,11 @@ use tripwire_core::decision::{Decision, SafetyVeto};
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
-use tripwire_core::prices::PriceList;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
 use tripwire_judge as judge;
 use tripwire_secrets::Redactor;
-use tripwire_session::driver::{Driver, DriverError, StepOutcome, StepWords};
+use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::foreign::Foreign;
 use tripwire_undo::UndoStore;
 use tripwire_workspace::Workspace;
@@ -94,25 +94,29 @@ pub enum Attempt {
 }
 
 impl HookHandler<'_> {
-    /// Handles one event.
+    /// Handles one event. What is kept serves the next event of the same session; after an error it is not to be used again.
     ///
     /// # Errors
     /// When the engine cannot decide: then the caller has to refuse.
-    pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
-        let foreign = Foreign { client: call.client.name(), session: &call.session };
-        let mut notes = foreign.notes(self.workspace.layout())?;
-        let mut memory = HookMemory::read(notes.read());
+    pub fn handle(
+        &self,
+        call: &HookCall,
+        driver: &mut Driver,
+        kept: &mut KeptNotes,
+        attempt: Attempt,
+    ) -> Result<Handled, DriverError> {
+        let notes = kept.open(foreign(call), self.workspace.layout(), driver)?;
         let (mut taken, mut awaits) = (Vec::new(), None);
         let answer = match &call.event {
             Event::SessionStarted(source) => {
                 match source {
-                    Source::Resumed => figures::skip(call, &mut memory),
-                    Source::Compacted => memory.forget_context(),
+                    Source::Resumed => figures::skip(call, &mut kept.memory),
+                    Source::Compacted => kept.memory.forget_context(),
                     Source::Startup => {}
                 }
-                let facts = self.facts(call, driver);
+                let facts = self.facts(call, driver, kept);
                 if let Some(why) = self.snapshots(call, driver.session().as_str(), &facts).begin() {
-                    memory.notices.push(why);
+                    kept.memory.notices.push(why);
                 }
                 self.begin(call, *source)?
             }
@@ -129,15 +133,13 @@ impl HookHandler<'_> {
             | Event::AgentEnded
             | Event::Compacted
             | Event::SessionEnded
-            | Event::Other => self.decide(
-                call,
-                driver,
-                attempt,
-                HookNotes { memory: &mut memory, taken: &mut taken, awaits: &mut awaits },
-            )?,
+            | Event::Other => {
+                let notes = HookNotes { kept, taken: &mut taken, awaits: &mut awaits };
+                self.decide(call, driver, attempt, notes)?
+            }
         };
-        let answer = shortened(call, answer, driver, self.workspace.layout(), &mut memory.notices);
-        notes.write(driver.redactor()?.redact_json(&memory.text()).as_bytes())?;
+        let answer = shortened(call, answer, driver, self.workspace.layout(), &mut kept.memory.notices);
+        kept.close(notes, driver)?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
         Ok(Handled { reply: say(call, &answer), taken, retry_after, awaits })
     }
@@ -149,7 +151,7 @@ impl HookHandler<'_> {
     /// # Errors
     /// When the engine cannot decide: then the caller has to refuse.
     pub fn opinion(&self, call: &HookCall, driver: &mut Driver) -> Result<Reply, DriverError> {
-        let known = self.known(call, driver)?;
+        let known = self.known(call, driver, &mut KeptNotes::default())?;
         let context = known.context(call, self.workspace.root());
         let what = match &call.event {
             Event::Asked(tool) => context.request(tool, driver, None),
@@ -173,21 +175,23 @@ impl HookHandler<'_> {
     }
 
     /// What the inputs of a call are made from.
-    fn known(&self, call: &HookCall, driver: &Driver) -> Result<KnownFacts, DriverError> {
+    fn known(&self, call: &HookCall, driver: &Driver, kept: &mut KeptNotes) -> Result<KnownFacts, DriverError> {
         Ok(KnownFacts {
-            protected: ProtectedPaths::new(self.workspace, self.homes),
-            facts: self.facts(call, driver),
+            protected: kept.protected(self.workspace, self.homes),
+            facts: self.facts(call, driver, kept),
             redactor: driver.redactor()?.clone(),
         })
     }
 
     /// What the judge of commands has to know.
-    fn facts(&self, call: &HookCall, driver: &Driver) -> judge::Facts {
-        let facts = judge::Facts {
-            home: self.homes.home.clone(),
-            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone(), driver.policy())
-        };
-        facts.in_session(self.workspace.layout(), driver.session())
+    fn facts(&self, call: &HookCall, driver: &Driver, kept: &mut KeptNotes) -> judge::Facts {
+        kept.facts(call, driver, || {
+            let facts = judge::Facts {
+                home: self.homes.home.clone(),
+                ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone(), driver.policy())
+            };
+            facts.in_session(self.workspace.layout(), driver.session())
+        })
     }
 
     /// Takes the event's inputs in and answers from their decisions.
@@ -198,27 +202,27 @@ impl HookHandler<'_> {
         attempt: Attempt,
         notes: HookNotes<'_>,
     ) -> Result<Answer, DriverError> {
-        let HookNotes { memory, taken, awaits } = notes;
-        let known = self.known(call, driver)?;
+        let HookNotes { kept, taken, awaits } = notes;
+        let known = self.known(call, driver, kept)?;
         let context = known.context(call, self.workspace.root());
         let mut before = Vec::new();
         let mut newcomers = 0;
-        let ids = call.client.adapter().hooks.call_ids;
-        note_call(call, memory);
+        note_call(call, &mut kept.memory);
         if attempt == Attempt::First {
-            inputs::note_starter(call, memory);
-            before.extend(inputs::newcomer(call, memory));
+            inputs::note_starter(call, &mut kept.memory);
+            before.extend(inputs::newcomer(call, &mut kept.memory));
             newcomers = before.len();
             before.extend(inputs::goes_on(call, &driver.view()));
-            before.extend(self.transcript_news(&context, &driver.policy().price_list(), memory));
+            before.extend(self.transcript_news(&context, driver, kept));
         }
-        let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
+        let Some(last) = self.last_input(&context, driver, kept)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
         };
+        let memory = &mut kept.memory;
         let goes_on = before.iter().any(inputs::is_prompt);
         let step = driver.take_all_now(before, last, self.clock)?;
         if let Some(text) = context.outside_text() {
-            memory.outside.add(text, step.decision.i);
+            memory.outside.add(text.without_secrets(context.redactor), step.decision.i);
         }
         taken.push(step);
         if goes_on {
@@ -242,7 +246,7 @@ impl HookHandler<'_> {
         };
         let refused = hammered(&context, &decisions, memory);
         if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
-            memory.calls.settle(ids, tool);
+            settle(call, tool, memory);
             if inputs::starts_agent(tool) {
                 memory.starts_none();
             }
@@ -260,20 +264,20 @@ impl HookHandler<'_> {
             None => answer,
         };
         if let (Event::Asked(tool), Answer::Pass | Answer::Tell(_)) = (&call.event, &answer) {
-            self.look_before(&context, tool, driver, HookNotes { memory, taken, awaits });
+            self.look_before(&context, tool, driver, HookNotes { kept, taken, awaits });
         }
         Ok(answer)
     }
 
     /// A call is let pass: the workspace is looked at before it runs, for what it changes and for the way back.
     fn look_before(&self, context: &CallContext<'_>, tool: &ToolCall, driver: &Driver, notes: HookNotes<'_>) {
-        let HookNotes { memory, taken, awaits: _ } = notes;
+        let HookNotes { kept, taken, awaits: _ } = notes;
+        let memory = &mut kept.memory;
         let call = context.call;
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
         if self.changes == Measured::ByHooks {
-            let foreign = Foreign { client: call.client.name(), session: &call.session };
-            DiskWatch { workspace: self.workspace, foreign }.before(tool, others);
+            DiskWatch { workspace: self.workspace, foreign: foreign(call) }.before(tool, others);
         }
         let Some(last) = taken.last_mut() else { return };
         let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
@@ -289,18 +293,18 @@ impl HookHandler<'_> {
     }
 
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
-    fn transcript_news(&self, context: &CallContext<'_>, list: &PriceList, memory: &mut HookMemory) -> Vec<What> {
-        let call = context.call;
-        let window = window::read(self.workspace.layout(), &call.session);
-        let news = figures::new(call, memory, window, list, self.figures);
+    fn transcript_news(&self, context: &CallContext<'_>, driver: &Driver, kept: &mut KeptNotes) -> Vec<What> {
+        let (call, layout) = (context.call, self.workspace.layout());
+        if call.transcript.is_none() {
+            return Vec::new();
+        }
+        let window = window::read(layout, &call.session);
+        let news = figures::new(call, &mut kept.memory, window, &driver.policy().price_list(), self.figures);
         let mut events = news.events;
-        if !news.denied.is_empty() {
-            let foreign = Foreign { client: call.client.name(), session: &call.session };
-            let mut observer = foreign.observer(self.workspace.layout());
-            for (denied, agent) in &news.denied {
-                events.push(What::Event(context.denied(denied, agent.as_deref(), &mut observer, memory)));
-            }
-            foreign.keep_observer(self.workspace.layout(), &observer);
+        for (denied, agent) in &news.denied {
+            let mut observer = kept.take_observer(foreign(call), layout);
+            events.push(What::Event(context.denied(denied, agent.as_deref(), &mut observer, &mut kept.memory)));
+            kept.keep_observer(foreign(call), layout, observer);
         }
         events
     }
@@ -310,9 +314,10 @@ impl HookHandler<'_> {
         &self,
         context: &CallContext<'_>,
         driver: &Driver,
-        memory: &mut HookMemory,
+        kept: &mut KeptNotes,
     ) -> Result<Option<What>, DriverError> {
-        let call = context.call;
+        let (call, layout) = (context.call, self.workspace.layout());
+        let memory = &mut kept.memory;
         Ok(match &call.event {
             Event::Asked(tool) => Some(context.request(tool, driver, Some(&memory.outside))),
             Event::ModelAsked { model } => {
@@ -325,23 +330,22 @@ impl HookHandler<'_> {
                 None
             }
             Event::Done(tool, outcome) => {
-                let foreign = Foreign { client: call.client.name(), session: &call.session };
-                let mut observer = foreign.observer(self.workspace.layout());
+                let mut observer = kept.take_observer(foreign(call), layout);
+                let memory = &mut kept.memory;
                 let mut event = context.event(tool, outcome, &mut observer, memory);
                 event.changes = match &self.changes {
                     Measured::Given(changes) => changes.clone(),
-                    Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign }.after(tool),
+                    Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign: foreign(call) }.after(tool),
                 };
                 event.snapshot = self.snapshots(call, driver.session().as_str(), context.facts).after(tool);
                 figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);
-                foreign.keep_observer(self.workspace.layout(), &observer);
-                driver.keep_step(&StepWords {
-                    said: "",
-                    tool: &tool.name,
-                    arguments: &tool.input,
+                kept.keep_observer(foreign(call), layout, observer);
+                kept.step = Some(KeptStep {
+                    tool: tool.name.clone(),
+                    arguments: tool.input.clone(),
                     exit_code: event.outcome.and_then(|outcome| outcome.exit_code),
-                    output: &outcome.output,
-                })?;
+                    output: outcome.output.clone(),
+                });
                 Some(What::Event(event))
             }
             Event::Prompt => {
@@ -411,17 +415,32 @@ impl KnownFacts {
 
 /// What handling an event changes beside the engine.
 struct HookNotes<'a> {
-    memory: &'a mut HookMemory,
+    kept: &'a mut KeptNotes,
     taken: &'a mut Vec<StepOutcome>,
     awaits: &'a mut Option<Label>,
+}
+
+/// The session that an event is of, for its client.
+fn foreign(call: &HookCall) -> Foreign<'_> {
+    Foreign { client: call.client.name(), session: &call.session }
+}
+
+/// A call has its result, or was refused here: a transcript must not tell of it again.
+fn settle(call: &HookCall, tool: &ToolCall, memory: &mut HookMemory) {
+    let ids = call.client.adapter().hooks.call_ids;
+    match &call.transcript {
+        Some(_) => memory.calls.settle(ids, tool),
+        None => memory.calls.close(ids, tool),
+    }
 }
 
 /// Remembers which calls are open.
 fn note_call(call: &HookCall, memory: &mut HookMemory) {
     let ids = call.client.adapter().hooks.call_ids;
     match &call.event {
-        Event::Asked(tool) => memory.calls.asked(ids, tool),
-        Event::Done(tool, _) => memory.calls.settle(ids, tool),
+        Event::Asked(tool) if call.transcript.is_some() => memory.calls.asked(ids, tool),
+        Event::Asked(tool) => memory.calls.began(ids, tool),
+        Event::Done(tool, _) => settle(call, tool, memory),
         Event::Prompt
         | Event::ModelAsked { .. }
         | Event::SessionStarted(_)

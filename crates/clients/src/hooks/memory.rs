@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
 use tripwire_judge::outside::OutsideTexts;
+use tripwire_secrets::Redactor;
 
 /// Remarks that wait.
 const REMARKS_MAX: usize = 8;
@@ -50,7 +51,8 @@ pub(super) struct HookMemory {
     record: Record,
     /// Calls between their question and their result.
     pub(super) calls: CallLedger,
-    /// What the session has read from outside.
+    /// What the session has read from outside. It has a line of its own, which holds no secrets.
+    #[serde(skip)]
     pub(super) outside: OutsideTexts,
 }
 
@@ -89,18 +91,23 @@ impl Default for HookMemory {
 impl HookMemory {
     /// Reads it back; what cannot be read is begun anew.
     pub(super) fn read(text: &[u8]) -> Self {
-        serde_json::from_slice(text).unwrap_or_default()
+        let mut lines = text.split(|byte| *byte == b'\n');
+        let mut next = || lines.next().unwrap_or_default();
+        let memory: Self = serde_json::from_slice(next()).unwrap_or_default();
+        Self { outside: serde_json::from_slice(next()).unwrap_or_default(), ..memory }
     }
 
-    /// As text for the next hook.
-    pub(super) fn text(&mut self) -> String {
+    /// As text for the next hook, without secrets.
+    pub(super) fn text(&mut self, redactor: &Redactor) -> String {
         for list in [&mut self.remarks, &mut self.starters, &mut self.late_calls] {
             keep_newest(list, REMARKS_MAX);
         }
         keep_newest(&mut self.agents, AGENTS_MAX);
         keep_newest(&mut self.parents, AGENTS_MAX);
         keep_newest(&mut self.records, RECORDS_MAX);
-        serde_json::to_string(self).unwrap_or_default()
+        let own = serde_json::to_string(self).unwrap_or_default();
+        let outside = serde_json::to_string(&self.outside).unwrap_or_default();
+        format!("{}\n{outside}", redactor.redact_json(&own))
     }
 
     /// Notes whether this event's look at the client's record gave figures.
@@ -239,7 +246,7 @@ mod tests {
             memory.let_in(&n.to_string());
             memory.remarks.push("x".to_owned());
         }
-        let text = memory.text();
+        let text = memory.text(&Redactor::default());
         assert!(text.len() < 8_000, "{}", text.len());
         assert!(HookMemory::read(text.as_bytes()).knows("199"));
         assert_eq!(HookMemory::read(b"{"), HookMemory::default());

@@ -5,10 +5,11 @@ use super::turn::Turn;
 use crate::decision::FindingKind;
 use crate::effect::{Effect, HoldReason, StopReason};
 use crate::input::{Counter, HumanAct, Report, ReportCause, Retune, StandingReport};
-use crate::policy::Profile;
+use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
 use crate::units::{Count, RunMillis};
 use alloc::format;
+use alloc::sync::Arc;
 
 impl Chain {
     pub(super) fn take_human(&mut self, act: &HumanAct, turn: &mut Turn<'_>) {
@@ -85,14 +86,14 @@ impl Chain {
 
     /// A person sets a limit or the budget; thresholds stay as they were frozen.
     fn retune(&mut self, retune: &Retune) -> &'static str {
-        let mut policy = self.policy.clone();
+        let mut policy = Policy::clone(&self.policy);
         let set = Retune::may_set(retune.key.as_str())
             && policy.set(retune.key.as_str(), retune.value.as_str()).is_ok()
             && policy.check().is_ok();
         if !set {
             return "a person's change of a setting was not applied: it is frozen, or its value is wrong";
         }
-        self.policy = policy;
+        self.policy = Arc::new(policy);
         let gate = &mut self.state.gate;
         if retune.is_budget() {
             gate.money.begin_budget();

@@ -46,6 +46,14 @@ impl Door {
         }
     }
 
+    /// Writes down what the last call left; to be called once its message went on.
+    pub(super) fn write_down(&self) {
+        match self {
+            Self::Session(door) => door.write_down(),
+            Self::Run(_) => {}
+        }
+    }
+
     /// Takes in what was seen of the server's tools.
     pub(super) fn seen(&self, seen: ToolsSeen) {
         match self {

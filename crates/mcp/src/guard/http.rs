@@ -110,6 +110,7 @@ impl ToolMessages for HttpConversations {
         let ended = self.sessions().by_name.remove(session);
         if let Some((_, conversation)) = ended {
             drop(conversation.0.server_gone("the session was ended"));
+            self.gate.door.write_down();
         }
     }
 
@@ -137,7 +138,7 @@ enum Went {
 impl HttpClient {
     /// Decides about a message, for as long as that takes.
     fn sent(&self, message: &Message<'_>, client: &ClientPresence) -> Went {
-        match self.0.look(message) {
+        let went = match self.0.look(message) {
             FirstLook::Passes => Went::On,
             FirstLook::Kept => Went::Answered(None),
             FirstLook::Answered(answer) => Went::Answered(Some(answer)),
@@ -146,7 +147,9 @@ impl HttpClient {
                 Decided::Answered(answer) => Went::Answered(answer),
                 Decided::Waits(_) => Went::Answered(None),
             },
-        }
+        };
+        self.0.gate.door.write_down();
+        went
     }
 
     fn call_through(&self, call: &AskedCall, client: &ClientPresence) -> Decided {
@@ -214,7 +217,9 @@ impl ToolConversation for HttpClient {
     }
 
     fn said(&self, message: &[u8]) -> Said {
-        match self.0.take_from_server(message::read_body(message, SERVER_DEPTH_MAX), message) {
+        let passage = self.0.take_from_server(message::read_body(message, SERVER_DEPTH_MAX), message);
+        self.0.gate.door.write_down();
+        match passage {
             Passage::AsItCame => Said::AsItCame,
             Passage::Changed(text) => Said::Changed(text),
             Passage::Kept => Said::Nothing,
@@ -223,7 +228,9 @@ impl ToolConversation for HttpClient {
 
     fn unanswered(&self, asked: &[AskedKey], why: &str) -> Vec<String> {
         let keys: Vec<String> = asked.iter().map(|AskedKey(key)| key.clone()).collect();
-        self.0.unanswered(&keys, why)
+        let answers = self.0.unanswered(&keys, why);
+        self.0.gate.door.write_down();
+        answers
     }
 }
 

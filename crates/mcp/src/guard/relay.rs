@@ -41,6 +41,11 @@ impl Relay {
 
     /// A line of the client.
     pub(super) fn take_from_client(self: &Arc<Self>, line: &[u8]) {
+        self.pass_from_client(line);
+        self.conversation.gate.door.write_down();
+    }
+
+    fn pass_from_client(self: &Arc<Self>, line: &[u8]) {
         let incoming = match message::read(body(line), CLIENT_DEPTH_MAX) {
             Ok(incoming) => incoming,
             Err(fault) => {
@@ -146,6 +151,7 @@ impl Relay {
             // Settled calls wait no more.
             Decided::Waits(_) => {}
         }
+        self.conversation.gate.door.write_down();
     }
 
     fn answer(&self, answer: Option<String>) {
@@ -162,11 +168,13 @@ impl Relay {
             Passage::Changed(text) => self.wires.say_to_client(&text),
             Passage::Kept => {}
         }
+        self.conversation.gate.door.write_down();
     }
 
     /// A line of the server that is longer than any message may be.
     pub(super) fn too_long_from_server(&self, beginning: &[u8]) {
         self.answer(self.conversation.refuse_from_server(beginning, "it is larger than 64 MiB"));
+        self.conversation.gate.door.write_down();
     }
 
     /// The server is gone: whoever waits for it is told, never left in silence.
@@ -174,6 +182,7 @@ impl Relay {
         for error in self.conversation.server_gone(why) {
             self.wires.say_to_client(&error);
         }
+        self.conversation.gate.door.write_down();
     }
 
     /// The client has closed: nothing more goes to the server.

@@ -7,13 +7,13 @@ use super::question::{AskCount, DoorPlace, DoorReply, WaitFor, reply_of};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCall};
-use tripwire_clients::hooks::{FigureUse, HookCall, waits_out_pause};
+use tripwire_clients::hooks::{FigureUse, HookCall, KeptNotes, waits_out_pause};
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{ToolsSeen, What};
 use tripwire_core::policy::{Audience, OnGuardFailure, OutputBytes};
 use tripwire_session::approvals;
-use tripwire_session::driver::{Driver, DriverError, ManifestReach, ResultSync, frozen_policy};
+use tripwire_session::driver::{Driver, DriverError, ManifestReach, ResultSync, StateSaves, frozen_policy};
 use tripwire_session::foreign::{Foreign, follow_mode};
 use tripwire_session::memory::{MemoryStore, Visibility};
 use tripwire_supervisor::Notifier;
@@ -37,6 +37,7 @@ pub struct SessionDoor {
 /// An open session.
 struct Engine {
     driver: Driver,
+    kept: KeptNotes,
     undo: Option<UndoStore>,
 }
 
@@ -71,20 +72,25 @@ impl SessionDoor {
             AskCount::Again => (Attempt::Again, OnHeldCall::Waits),
             AskCount::Unanswered(waited) => (Attempt::Again, OnHeldCall::RefusesAfter(waited)),
         };
-        let handled = self.handler(engine.undo.as_ref(), held).handle(call, &mut engine.driver, attempt)?;
+        let handler = self.handler(engine.undo.as_ref(), held);
+        let handled = handler.handle(call, &mut engine.driver, &mut engine.kept, attempt)?;
         for taken in &handled.taken {
             self.notifier.taken(&engine.driver, taken);
         }
-        if let Some(wait) = handled.retry_after {
-            return Ok(DoorReply::Wait(WaitFor::Throttle(wait)));
+        let reply = if let Some(wait) = handled.retry_after {
+            DoorReply::Wait(WaitFor::Throttle(wait))
+        } else if let Some(code) = handled.awaits {
+            DoorReply::Wait(WaitFor::Answer(code, patience))
+        } else if waits_out_pause(call, &handled.reply) && is_paused(&engine.driver) {
+            DoorReply::Wait(WaitFor::Pause)
+        } else {
+            reply_of(&handled.reply)
+        };
+        if let DoorReply::Wait(_) = &reply {
+            // Other processes of the session go on meanwhile.
+            engine.kept.write_down(&engine.driver)?;
         }
-        if let Some(code) = handled.awaits {
-            return Ok(DoorReply::Wait(WaitFor::Answer(code, patience)));
-        }
-        if waits_out_pause(call, &handled.reply) && is_paused(&engine.driver) {
-            return Ok(DoorReply::Wait(WaitFor::Pause));
-        }
-        Ok(reply_of(&handled.reply))
+        Ok(reply)
     }
 
     /// Looks once whether a call still has to wait.
@@ -113,7 +119,7 @@ impl SessionDoor {
         let mut engine = self.lock();
         let taken = self.opened(&mut engine).and_then(|engine| {
             let handler = self.handler(engine.undo.as_ref(), OnHeldCall::Refuses);
-            let handled = handler.handle(result, &mut engine.driver, Attempt::First)?;
+            let handled = handler.handle(result, &mut engine.driver, &mut engine.kept, Attempt::First)?;
             for taken in &handled.taken {
                 self.notifier.taken(&engine.driver, taken);
             }
@@ -124,6 +130,16 @@ impl SessionDoor {
             self.notifier.say(&format!("tripwire: a result is not recorded: {error}; {}", error.hint()));
             None
         })
+    }
+
+    /// Writes down what the last call left, once its message went on: nobody waits for that.
+    pub(super) fn write_down(&self) {
+        let mut engine = self.lock();
+        let Some(Engine { driver, kept, .. }) = engine.as_mut() else { return };
+        if let Err(error) = kept.write_down(driver) {
+            *engine = None;
+            self.notifier.say(&format!("tripwire: notes of a call are not kept: {error}; {}", error.hint()));
+        }
     }
 
     /// Takes in what was seen of the server's tools.
@@ -186,9 +202,10 @@ impl SessionDoor {
             None => self.foreign().open_in(workspace, signing.clone(), clock::now(), role.as_deref())?,
         };
         // Nothing confines the agent here: its calls can write the manifest.
-        driver = driver.signed_by(signing.clone()).with_reach(ManifestReach::Open).with_results(ResultSync::Grouped);
+        driver = driver.signed_by(signing.clone()).with_reach(ManifestReach::Open);
+        driver = driver.with_results(ResultSync::Grouped).with_saves(StateSaves::Seldom);
         let undo = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
-        Ok(Engine { driver, undo })
+        Ok(Engine { driver, kept: KeptNotes::staying(), undo })
     }
 
     fn foreign(&self) -> Foreign<'_> {

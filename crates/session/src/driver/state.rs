@@ -130,6 +130,64 @@ pub(super) struct SessionState {
     pub(super) known: u64,
 }
 
+/// How often the state file follows the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StateSaves {
+    /// With every input: the next one comes to another process, which opens the session from the file.
+    #[default]
+    Each,
+    /// When it would spare another process much, or the journal does not hold what changed: this process stays, and knows the
+    /// state itself.
+    Seldom,
+}
+
+/// Lets the state file follow the journal.
+#[derive(Debug, Default)]
+pub(super) struct StateFollower {
+    saves: StateSaves,
+    /// What the file held when it was last written, where it is written seldom.
+    saved: Option<SavedState>,
+}
+
+#[derive(Debug)]
+struct SavedState {
+    records: u64,
+    signed: u64,
+    seen: Seen,
+}
+
+/// Records that another process may have to step over.
+const BEHIND_MAX: u64 = 32;
+
+impl StateFollower {
+    pub(super) fn new(saves: StateSaves) -> Self {
+        Self { saves, saved: None }
+    }
+
+    /// Writes the state file, where another process needs it.
+    pub(super) fn save(&mut self, state: &SessionState, dir: SessionDir<'_>, hash: Digest) -> Result<(), StateError> {
+        if self.saved.as_ref().is_some_and(|saved| !saved.is_left_behind_by(state)) {
+            return Ok(());
+        }
+        state.save(dir, hash)?;
+        self.saved = match self.saves {
+            StateSaves::Each => None,
+            StateSaves::Seldom => {
+                Some(SavedState { records: state.known, signed: state.memo.signed, seen: state.seen.clone() })
+            }
+        };
+        Ok(())
+    }
+}
+
+impl SavedState {
+    fn is_left_behind_by(&self, state: &SessionState) -> bool {
+        state.known.saturating_sub(self.records) > BEHIND_MAX
+            || state.memo.signed != self.signed
+            || state.seen != self.seen
+    }
+}
+
 impl SessionState {
     /// A session of which nothing is known yet but what it froze and when.
     pub(super) fn fresh(chain: Chain, frozen: Frozen, start: WallClock) -> Self {

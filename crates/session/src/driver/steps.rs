@@ -73,7 +73,6 @@ pub(super) fn keep(dir: SessionDir<'_>, step: &StepWords<'_>) -> Result<(), File
     let mut steps = kept(dir);
     steps.push(step.text(dir));
     steps.drain(..steps.len().saturating_sub(STEPS_MAX));
-    file::make_folder(&dir.layout.state())?;
     let text = serde_json::to_string(&steps).unwrap_or_default();
     file::write_in_place(&dir.layout.steps_of(dir.session), text.as_bytes())
 }

@@ -8,8 +8,10 @@ use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Fault, What};
 use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
-use tripwire_session::driver::{Driver, StepOutcome, views};
+use tripwire_session::driver::{Driver, StateSaves, StepOutcome, views};
+use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -305,4 +307,51 @@ fn log_1_a_full_disk_moves_nothing_and_the_end_of_the_run_is_recorded() {
     assert!(replayed.first_difference.is_none() && replayed.recorded == replayed.recomputed);
     let resumed = Driver::resume(&layout, driver.session()).unwrap();
     assert_eq!(resumed.view(), driver.view());
+}
+
+/// The state file as it is now, in short.
+fn saved(place: &Place, driver: &Driver) -> Digest {
+    Digest::of(&fs::read(place.layout.state_of(driver.session())).unwrap())
+}
+
+/// Later than the files of a test were made: what was seen of them has settled.
+fn take_later(driver: &mut Driver, n: u64) -> StepOutcome {
+    let now = WallClock::from_epoch_ms(clock::now().epoch_ms() + n * 1_000);
+    driver.take(call(&n.to_string(), &n.to_string()), now).unwrap()
+}
+
+#[test]
+fn chain_3_a_process_that_stays_writes_its_state_seldom_and_others_miss_nothing() {
+    let place = place();
+    let mut driver = Driver::begin(&place.layout, clock::now(), |_| Ok(())).unwrap().with_saves(StateSaves::Seldom);
+    for n in 1..=3 {
+        take_later(&mut driver, n);
+    }
+    let before = saved(&place, &driver);
+    take_later(&mut driver, 4);
+    assert_eq!(saved(&place, &driver), before, "one more record is not worth a write");
+    let mut other = Driver::resume(&place.layout, driver.session()).unwrap();
+    assert_eq!(other.view(), driver.view(), "whoever opens the session steps over the rest");
+    assert!(take_later(&mut other, 5).decision.safety.allowed);
+    for n in 6..50 {
+        take_later(&mut driver, n);
+    }
+    assert_ne!(saved(&place, &driver), before, "nobody has to step over many");
+    let other = Driver::resume(&place.layout, driver.session()).unwrap();
+    assert_eq!(other.view(), driver.view());
+}
+
+#[test]
+fn ctrl_1_what_a_process_that_stays_has_seen_of_peoples_files_is_written_at_once() {
+    let place = place();
+    let mut driver = Driver::begin(&place.layout, clock::now(), |_| Ok(())).unwrap().with_saves(StateSaves::Seldom);
+    for n in 1..=3 {
+        take_later(&mut driver, n);
+    }
+    fs::write(place.layout.pause(), "").unwrap();
+    assert!(!take_later(&mut driver, 4).decision.safety.allowed);
+    let mut other = Driver::resume(&place.layout, driver.session()).unwrap();
+    let taken = take_later(&mut other, 5);
+    assert_eq!(taken.before.len(), 0, "the pause was taken in once");
+    assert!(!taken.decision.safety.allowed);
 }

@@ -1,6 +1,6 @@
 //! Calls of a tool server are decided by the same engine, journaled, and replay to the same decisions.
 
-use super::fixture::{McpClient, call, refusal, server};
+use super::fixture::{McpClient, call, refusal, server, server_of};
 use crate::run::fixture::wait_until;
 use serde_json::json;
 use std::fs;
@@ -122,4 +122,28 @@ fn mcp_1_servers_of_one_client_share_a_session_and_a_broken_guard_refuses() {
     client.say(r#"{"id":2,"method":"ping"}"#);
     assert_eq!(client.answer()["id"], 2);
     assert_eq!(fixture.log().lines().count(), 1);
+}
+
+/// Says a command in its first answer.
+const SAYS_A_COMMAND: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  printf '%s\n' "$line" >> LOG
+  id=$(printf '%s' "$line" | sed -n 's/.*"id" *: *\([0-9]*\).*/\1/p')
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"./deploy.sh --to production"}]}}\n' "$id"
+done
+"#;
+
+#[test]
+fn floor_3_a_command_that_one_server_said_is_held_at_another_and_one_of_nobody_passes() {
+    let fixture = server_of(SAYS_A_COMMAND);
+    let (mut pages, mut shell) = (fixture.start(), McpClient::of(fixture.command("shell").spawn().unwrap()));
+    let asked = |line: &str| json!({"command": line});
+    let order = "./deploy.sh --to production";
+    assert_eq!(refusal(&shell.call(1, "start_process", &asked("./deploy.sh --to staging"))), None);
+    assert_eq!(refusal(&pages.call(1, "read_page", &json!({"page": 1}))), None);
+    let refused = refusal(&shell.call(2, "start_process", &asked(order))).unwrap();
+    assert!(refused.contains("it runs a command that stands in text from a tool server"), "{refused}");
+    assert_eq!(refusal(&shell.call(3, "start_process", &asked("./deploy.sh --to preview"))), None);
+    assert_eq!((pages.close().0, shell.close().0), (Some(0), Some(0)));
+    fixture.verify();
 }
