@@ -11,7 +11,7 @@ use tripwire_fs::file::{self, FileAction, FileError};
 /// Larger than any list: retention keeps it far below.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 /// How much of the end is read to find the last line.
-const TAIL_BYTES: u64 = 64 << 10;
+const TAIL_BYTES: u64 = 16 << 10;
 /// Paths that a mark names; a call that names more may change anything.
 const PATHS_MAX: usize = 64;
 /// Characters of a step's words.
@@ -115,7 +115,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Record>, UndoError> {
     Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// Appends one line and gives its number.
+/// Appends one line and gives its number. It is on the disk then, unless it is about a step and the folder is as the line before
+/// has it: a power cut may take such a line, and nothing that it could bring back.
 pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) -> Result<u64, UndoError> {
     let failed = |action| FileError::at(path, action);
     let mut log = file::open_or_create(path).map_err(failed(FileAction::Create))?;
@@ -126,10 +127,12 @@ pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) ->
     let lines = tail.rsplit(|byte| *byte == b'\n');
     let last = lines.filter_map(|line| serde_json::from_slice::<Record>(line).ok()).next();
     let last = match last {
-        None if size > 0 => read(path)?.last().map(|record| record.number),
-        last => last.map(|record| record.number),
+        None if size > 0 => read(path)?.pop(),
+        last => last,
     };
-    let number = last.map_or(1, |number| number.saturating_add(1));
+    let number = last.as_ref().map_or(1, |last| last.number.saturating_add(1));
+    let is_about_step = matches!(act, Act::Before(_) | Act::After { .. });
+    let is_waited_for = !is_about_step || tree.is_none() || last.and_then(|last| last.tree) != tree;
     let record = Record { number, at_ms, act, tree };
     let mut line = Vec::new();
     if tail.last().is_some_and(|byte| *byte != b'\n') {
@@ -140,7 +143,9 @@ pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) ->
     line.push(b'\n');
     std::io::Seek::seek(&mut log, std::io::SeekFrom::End(0)).map_err(failed(FileAction::Write))?;
     log.write_all(&line).map_err(failed(FileAction::Write))?;
-    log.sync_data().map_err(failed(FileAction::Sync))?;
+    if is_waited_for {
+        log.sync_data().map_err(failed(FileAction::Sync))?;
+    }
     Ok(number)
 }
 

@@ -100,8 +100,10 @@ pub(crate) struct Scanned {
 impl Scan<'_> {
     /// Looks at these folders; those that are gone by now are left out.
     pub(crate) fn folders(&self, paths: &[Vec<u8>]) -> Result<Vec<(Vec<u8>, Scanned)>, UndoError> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        let threads = threads.min(paths.len().div_ceil(CHUNK)).max(1);
+        let parts = paths.len().div_ceil(CHUNK).min(THREADS_MAX);
+        // How many processors there are is asked only where it matters: the answer costs more than a look at a small folder.
+        let threads =
+            if parts > 1 { std::thread::available_parallelism().map_or(1, usize::from).min(parts) } else { 1 };
         let next = AtomicUsize::new(0);
         let work = || {
             let mut found = Vec::new();

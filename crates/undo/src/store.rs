@@ -25,6 +25,8 @@ use tripwire_workspace::clock;
 const INDEX_BYTES_MAX: u64 = 1 << 30;
 /// How long another process may hold the store before there is no snapshot.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// Folders that are watched by one of several processes.
+const WATCHED_FEW: usize = 256;
 /// How often a process that stays writes its index.
 const INDEX_EVERY: Duration = Duration::from_secs(10);
 /// The largest contents that are shown as a difference.
@@ -81,7 +83,14 @@ impl UndoStore {
     /// The same in a process that stays: what moves in the folder is followed between looks.
     #[must_use]
     pub fn watching(self) -> Self {
-        Self { watch: Mutex::new(Watch::new()), ..self }
+        Self { watch: Mutex::new(Watch::new(usize::MAX)), ..self }
+    }
+
+    /// The same in one of several such processes, which only watches a folder with few others in it: the system's watches are
+    /// for all programs of a person.
+    #[must_use]
+    pub fn watching_few(self) -> Self {
+        Self { watch: Mutex::new(Watch::new(WATCHED_FEW)), ..self }
     }
 
     /// The folder that holds the stores of all folders.
@@ -283,8 +292,8 @@ impl UndoStore {
             }
             Err(LookFailure { error, index }) => {
                 // What was told of the folder is used up.
-                if watch.is_some() {
-                    *watch = Watch::new();
+                if let Some(used) = watch.take() {
+                    *watch = Watch::new(used.folders_max);
                 }
                 if let Some(index) = index {
                     file::write_unsynced(&self.index_path(), &index.encode()).ok();

@@ -28,13 +28,16 @@ pub(crate) struct Watch {
     /// Folders in which something moved since the last look.
     moved: HashSet<Vec<u8>>,
     looks: u32,
+    /// The most that may be watched.
+    pub(crate) folders_max: usize,
 }
 
 impl Watch {
     /// A watch over nothing yet; none where the system has no more of them.
-    pub(crate) fn new() -> Option<Self> {
+    pub(crate) fn new(folders_max: usize) -> Option<Self> {
         let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        Some(Self { queue, paths: HashMap::new(), watched: HashMap::new(), moved: HashSet::new(), looks: 0 })
+        let (paths, watched, moved) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Some(Self { queue, paths, watched, moved, looks: 0, folders_max })
     }
 
     /// The folders that did not move since the last look; none where everything has to be looked at.
@@ -74,8 +77,11 @@ impl Watch {
     }
 
     /// Follows what a look found: new folders are watched, and looked at once more the next time, because something may have
-    /// come into them before. False if the system has no room for more: then the watch is of no use.
+    /// come into them before. False if there are more than may be watched: then the watch is of no use.
     pub(crate) fn follow(&mut self, root: &Path, index: &Index) -> bool {
+        if index.folders.len() > self.folders_max {
+            return false;
+        }
         self.moved.clear();
         let gone: Vec<Vec<u8>> =
             self.watched.keys().filter(|path| !index.folders.contains_key(*path)).cloned().collect();
@@ -228,5 +234,20 @@ mod tests {
         ] {
             assert!(are_all_told(heard), "{heard:?}");
         }
+    }
+
+    #[test]
+    fn undo_1_a_folder_with_more_in_it_than_may_be_watched_is_looked_at_instead() {
+        let dir = tripwire_testing::TestDir::new();
+        for name in ["work/a", "work/b"] {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let settings = crate::settings::Settings::of(&tripwire_core::policy::Policy::default());
+        let store = crate::UndoStore::of(&dir.path().join("state"), &dir.path().join("work"), settings);
+        store.look_now().unwrap();
+        let index = store.index(&store.hold(None).unwrap()).unwrap();
+        assert_eq!(index.folders.len(), 3);
+        assert!(!Watch::new(2).unwrap().follow(&dir.path().join("work"), &index));
+        assert!(Watch::new(3).unwrap().follow(&dir.path().join("work"), &index));
     }
 }

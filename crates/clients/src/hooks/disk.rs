@@ -19,11 +19,35 @@ const FILES_MAX: usize = 64;
 
 /// What was seen of the disk before the calls that run now.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct DiskLook {
+pub(super) struct DiskLook {
     /// The whole tree, where it was looked at.
     tree: Option<FileMarks>,
     /// Single files, the newest last, as the last look left them.
     files: Vec<(String, FileMarks)>,
+}
+
+impl DiskLook {
+    /// What changed since the look, which moves on; nothing where it was not measured.
+    fn changes(&mut self, root: &Path, reach: &Reach, counts: impl Fn(&str) -> bool + Copy) -> Option<DiskChanges> {
+        match reach {
+            Reach::Nothing => None,
+            Reach::Files(paths) => {
+                let mut changes = DiskChanges::default();
+                for path in paths {
+                    let (_, before) = self.files.iter_mut().find(|(known, _)| known == path)?;
+                    let now = FileMarks::of_file(root, Path::new(path));
+                    changes.append(before.changes_until(&now, counts));
+                    *before = now;
+                }
+                Some(changes)
+            }
+            Reach::Tree => {
+                let before = self.tree.take()?;
+                self.tree = FileMarks::within(root, Some(&before), LookLimits::HOOK);
+                self.tree.as_ref().map(|now| before.changes_until(now, counts))
+            }
+        }
+    }
 }
 
 /// Whether other calls run beside this one.
@@ -45,21 +69,31 @@ enum Reach {
     Nothing,
 }
 
-/// Where a session's looks are kept.
+/// The folder in which calls may change something.
 pub(super) struct DiskWatch<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) foreign: Foreign<'a>,
 }
 
+/// What a process that stays keeps of a session's looks; others keep them in a file for each other.
+#[derive(Debug, Default)]
+pub(super) enum KeptLook {
+    #[default]
+    InFile,
+    /// Nothing was looked at yet.
+    None,
+    Here(DiskLook),
+}
+
 impl DiskWatch<'_> {
     /// A call is let pass: what it may change is looked at now.
-    pub(super) fn before(&self, tool: &ToolCall, others: Others) {
-        let (layout, root) = (self.workspace.layout(), self.workspace.root());
+    pub(super) fn before(&self, tool: &ToolCall, others: Others, kept: &mut KeptLook) {
+        let root = self.workspace.root();
         let reach = self.reach(tool).0;
         if matches!(reach, Reach::Nothing) {
             return;
         }
-        let mut look: DiskLook = self.foreign.disk_look(layout).unwrap_or_default();
+        let mut look = self.take_look(kept).unwrap_or_default();
         match reach {
             Reach::Nothing => {}
             Reach::Files(paths) => {
@@ -78,37 +112,33 @@ impl DiskWatch<'_> {
                 }
             }
         }
-        self.foreign.keep_disk_look(layout, &look);
+        self.keep_look(kept, look);
+    }
+
+    fn take_look(&self, kept: &mut KeptLook) -> Option<DiskLook> {
+        match kept {
+            KeptLook::InFile => self.foreign.disk_look(self.workspace.layout()),
+            KeptLook::None => None,
+            KeptLook::Here(look) => Some(std::mem::take(look)),
+        }
+    }
+
+    fn keep_look(&self, kept: &mut KeptLook, look: DiskLook) {
+        match kept {
+            KeptLook::InFile => self.foreign.keep_disk_look(self.workspace.layout(), &look),
+            KeptLook::None | KeptLook::Here(_) => *kept = KeptLook::Here(look),
+        }
     }
 
     /// A call has ended: what changed while it ran; nothing where it was not measured.
-    pub(super) fn after(&self, tool: &ToolCall) -> Option<DiskChanges> {
-        let (layout, root) = (self.workspace.layout(), self.workspace.root());
+    pub(super) fn after(&self, tool: &ToolCall, kept: &mut KeptLook) -> Option<DiskChanges> {
         let (reach, flags) = self.reach(tool);
-        let counts = |path: &str| counts_as_code(flags, path);
         if matches!(reach, Reach::Nothing) {
             return None;
         }
-        let mut look: DiskLook = self.foreign.disk_look(layout)?;
-        let changes = match reach {
-            Reach::Nothing => None,
-            Reach::Files(paths) => {
-                let mut changes = DiskChanges::default();
-                for path in &paths {
-                    let (_, before) = look.files.iter_mut().find(|(known, _)| known == path)?;
-                    let now = FileMarks::of_file(root, Path::new(path));
-                    changes.append(before.changes_until(&now, counts));
-                    *before = now;
-                }
-                Some(changes)
-            }
-            Reach::Tree => {
-                let before = look.tree.take()?;
-                look.tree = FileMarks::within(root, Some(&before), LookLimits::HOOK);
-                look.tree.as_ref().map(|now| before.changes_until(now, counts))
-            }
-        };
-        self.foreign.keep_disk_look(layout, &look);
+        let mut look = self.take_look(kept)?;
+        let changes = look.changes(self.workspace.root(), &reach, |path: &str| counts_as_code(flags, path));
+        self.keep_look(kept, look);
         changes
     }
 

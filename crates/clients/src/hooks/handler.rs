@@ -277,7 +277,7 @@ impl HookHandler<'_> {
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
         if self.changes == Measured::ByHooks {
-            DiskWatch { workspace: self.workspace, foreign: foreign(call) }.before(tool, others);
+            DiskWatch { workspace: self.workspace, foreign: foreign(call) }.before(tool, others, &mut kept.disk);
         }
         let Some(last) = taken.last_mut() else { return };
         let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
@@ -335,7 +335,9 @@ impl HookHandler<'_> {
                 let mut event = context.event(tool, outcome, &mut observer, memory);
                 event.changes = match &self.changes {
                     Measured::Given(changes) => changes.clone(),
-                    Measured::ByHooks => DiskWatch { workspace: self.workspace, foreign: foreign(call) }.after(tool),
+                    Measured::ByHooks => {
+                        DiskWatch { workspace: self.workspace, foreign: foreign(call) }.after(tool, &mut kept.disk)
+                    }
                 };
                 event.snapshot = self.snapshots(call, driver.session().as_str(), context.facts).after(tool);
                 figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);

@@ -3,6 +3,7 @@
 //! The notes are also in a file, which every process of the session reads and writes under its lock: what another one left
 //! there counts. A process that stays may write them down once its answer is given, with the lock held until then.
 
+use super::disk::KeptLook;
 use super::hook_call::HookCall;
 use super::memory::HookMemory;
 use crate::homes::Homes;
@@ -27,6 +28,7 @@ pub struct KeptNotes {
     /// What is still to be written down.
     unwritten: Option<Unwritten>,
     pub(super) step: Option<KeptStep>,
+    pub(super) disk: KeptLook,
     observer: Option<Observer>,
     /// Results since the observer was last written down.
     observed: u32,
@@ -61,7 +63,7 @@ impl KeptNotes {
     /// For a process that stays for more events of the session. It calls [`Self::write_down`] after each answer.
     #[must_use]
     pub fn staying() -> Self {
-        Self { stay: Stay::Stays, ..Self::default() }
+        Self { stay: Stay::Stays, disk: KeptLook::None, ..Self::default() }
     }
 
     /// Locks the file and follows what another process wrote there.

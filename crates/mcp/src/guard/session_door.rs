@@ -205,6 +205,7 @@ impl SessionDoor {
         driver = driver.signed_by(signing.clone()).with_reach(ManifestReach::Open);
         driver = driver.with_results(ResultSync::Grouped).with_saves(StateSaves::Seldom);
         let undo = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
+        let undo = undo.map(UndoStore::watching_few);
         Ok(Engine { driver, kept: KeptNotes::staying(), undo })
     }
 

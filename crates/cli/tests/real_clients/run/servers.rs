@@ -5,7 +5,7 @@ use crate::support::clients::{Client, Kind, User};
 use crate::support::model::{Model, Turn};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -286,10 +286,13 @@ fn changed_description_is_held(kind: Kind) {
         let ask =
             |id: u32, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params});
         let mut to = guard.stdin.take().expect("its input");
+        let mut from = BufReader::new(guard.stdout.take().expect("its output"));
         for line in [ask(1, json!({})), ask(2, json!({"cursor": "two"}))] {
             writeln!(to, "{line}").expect("a question");
+            let mut answer = String::new();
+            from.read_line(&mut answer).expect("an answer");
+            assert!(answer.contains("\"tools\""), "{answer}");
         }
-        std::thread::sleep(Duration::from_secs(2));
         drop(to);
         let pinned = guard.wait_with_output().expect("the guard ends");
         assert!(String::from_utf8_lossy(&pinned.stderr).contains("first sight"), "{pinned:?}");
