@@ -1,7 +1,7 @@
 //! Each dependency is a decision: declared once, from the public registry, and justified in writing.
 
 use super::finding::{Finding, Rule};
-use super::manifest::{dependencies, dependency_table};
+use super::manifest::{Dependency, Manifest, dependencies, dependency_table};
 use super::workspace::Workspace;
 
 /// Where the reasons stand, one heading per crate.
@@ -22,7 +22,7 @@ fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
     for member in &ws.members {
         for dependency in dependencies(member, &sections) {
             let inherited = dependency.value.get("workspace").and_then(toml::Value::as_bool);
-            if inherited != Some(true) {
+            if inherited != Some(true) && !is_own_for_tests(ws, member, &dependency.name) {
                 findings.push(Finding::new(
                     &member.path,
                     member.line_of(&dependency.name),
@@ -35,6 +35,15 @@ fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
             }
         }
     }
+}
+
+/// Whether it is one of our crates for tests alone, by its path: a released crate must not need one that is released after it.
+fn is_own_for_tests(ws: &Workspace, member: &Manifest, name: &str) -> bool {
+    let is_ours = dependency_table(&ws.root).iter().any(|(ours, entry)| ours == name && entry.get("path").is_some());
+    let by_path = |dependency: &Dependency| {
+        dependency.name == name && dependency.value.as_table().is_some_and(|keys| keys.keys().eq(["path"]))
+    };
+    is_ours && dependencies(member, &["dev-dependencies"]).iter().any(by_path)
 }
 
 /// A version of `*` leaves the decision to the day of the build, and a git commit can vanish.
@@ -149,6 +158,14 @@ mod tests {
         let inherited = "[dependencies]\nserde = { workspace = true, features = [\"std\"] }\n";
         assert!(with("crates/a/Cargo.toml", inherited).is_empty());
         assert!(with("crates/a/Cargo.toml", "[dependencies]\nserde.workspace = true\n").is_empty());
+    }
+
+    #[test]
+    fn an_own_crate_may_stand_by_its_path_for_tests_alone() {
+        let line = "ours = { path = \"../ours\" }\n";
+        assert!(with("crates/a/Cargo.toml", &format!("[dev-dependencies]\n{line}")).is_empty());
+        assert_eq!(with("crates/a/Cargo.toml", &format!("[dependencies]\n{line}")).len(), 1);
+        assert_eq!(with("crates/a/Cargo.toml", "[dev-dependencies]\nserde = { path = \"../serde\" }\n").len(), 1);
     }
 
     #[test]
