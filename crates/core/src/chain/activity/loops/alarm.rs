@@ -115,7 +115,10 @@ impl Named<'_> {
                 let calls: Vec<&str> = round.iter().skip(skipped).map(|label| label.as_str()).collect();
                 (Label::cut(&calls.join(" ; ")), format!("`{}`", calls.join("`, `")))
             }
-            (About::Replies, _) => (Label::cut("the approach of the last replies"), String::new()),
+            (About::Replies, _) => {
+                let last = if call.is_empty() { String::new() } else { format!("last `{call}`") };
+                (Label::cut("the approach of the last replies"), last)
+            }
             (About::Nothing, _) => (Label::default(), String::new()),
         }
     }
@@ -128,7 +131,7 @@ impl About {
             Self::Call => "the same again brings the same; change what it depends on, or take another way",
             Self::Question => "use what the answers say, or ask for something else",
             Self::Task => "use what came back, or give out another task",
-            Self::Echo => "nobody was asked; call the tool or the agent itself",
+            Self::Echo => "its own text came back and reached nobody; call the tool or the agent that is to answer",
             Self::Page => "work with the pages that were read",
             Self::Edit => "read what is there now before the next edit",
             Self::Signature => "look whether anything still moves",
