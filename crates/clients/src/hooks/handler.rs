@@ -207,7 +207,7 @@ impl HookHandler<'_> {
         let context = known.context(call, self.workspace.root());
         let mut before = Vec::new();
         let mut newcomers = 0;
-        note_call(call, &mut kept.memory);
+        self.note_call(call, &mut kept.memory);
         if attempt == Attempt::First {
             inputs::note_starter(call, &mut kept.memory);
             before.extend(inputs::newcomer(call, &mut kept.memory));
@@ -246,7 +246,7 @@ impl HookHandler<'_> {
         };
         let refused = hammered(&context, &decisions, memory);
         if let (Event::Asked(tool), Answer::Refuse { .. }) = (&call.event, &answer) {
-            settle(call, tool, memory);
+            self.settle(call, tool, memory);
             if inputs::starts_agent(tool) {
                 memory.starts_none();
             }
@@ -267,6 +267,35 @@ impl HookHandler<'_> {
             self.look_before(&context, tool, driver, HookNotes { kept, taken, awaits });
         }
         Ok(answer)
+    }
+
+    /// Remembers which calls are open.
+    fn note_call(&self, call: &HookCall, memory: &mut HookMemory) {
+        let ids = call.client.adapter().hooks.call_ids;
+        match &call.event {
+            Event::Asked(tool) if self.figures == FigureUse::Nothing => memory.calls.began(ids, tool),
+            Event::Asked(tool) => memory.calls.asked(ids, tool),
+            Event::Done(tool, _) => self.settle(call, tool, memory),
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => {}
+        }
+    }
+
+    /// A call has its result, or was refused here: where there is a transcript, it must not tell of it again.
+    fn settle(&self, call: &HookCall, tool: &ToolCall, memory: &mut HookMemory) {
+        let ids = call.client.adapter().hooks.call_ids;
+        match self.figures {
+            FigureUse::Nothing => memory.calls.close(ids, tool),
+            FigureUse::Everything | FigureUse::ContextOnly => memory.calls.settle(ids, tool),
+        }
     }
 
     /// A call is let pass: the workspace is looked at before it runs, for what it changes and for the way back.
@@ -295,7 +324,7 @@ impl HookHandler<'_> {
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
     fn transcript_news(&self, context: &CallContext<'_>, driver: &Driver, kept: &mut KeptNotes) -> Vec<What> {
         let (call, layout) = (context.call, self.workspace.layout());
-        if call.transcript.is_none() {
+        if self.figures == FigureUse::Nothing {
             return Vec::new();
         }
         let window = window::read(layout, &call.session);
@@ -425,35 +454,6 @@ struct HookNotes<'a> {
 /// The session that an event is of, for its client.
 fn foreign(call: &HookCall) -> Foreign<'_> {
     Foreign { client: call.client.name(), session: &call.session }
-}
-
-/// A call has its result, or was refused here: a transcript must not tell of it again.
-fn settle(call: &HookCall, tool: &ToolCall, memory: &mut HookMemory) {
-    let ids = call.client.adapter().hooks.call_ids;
-    match &call.transcript {
-        Some(_) => memory.calls.settle(ids, tool),
-        None => memory.calls.close(ids, tool),
-    }
-}
-
-/// Remembers which calls are open.
-fn note_call(call: &HookCall, memory: &mut HookMemory) {
-    let ids = call.client.adapter().hooks.call_ids;
-    match &call.event {
-        Event::Asked(tool) if call.transcript.is_some() => memory.calls.asked(ids, tool),
-        Event::Asked(tool) => memory.calls.began(ids, tool),
-        Event::Done(tool, _) => settle(call, tool, memory),
-        Event::Prompt
-        | Event::ModelAsked { .. }
-        | Event::SessionStarted(_)
-        | Event::SessionEnded
-        | Event::Claimed(_)
-        | Event::AgentStarted
-        | Event::AgentEnded
-        | Event::Compacting
-        | Event::Compacted
-        | Event::Other => {}
-    }
 }
 
 /// The answer to an event. What this client cannot be told at it is kept and said with the next result.

@@ -92,7 +92,12 @@ fn gate_8_without_a_transcript_the_cost_is_estimated_and_never_nothing() {
     let fixture = fixture("claude");
     let done = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "many words"}});
     fixture.answer("PostToolUse", &done);
-    assert!(spent(&fixture) > 0);
+    assert!(spent(&fixture) > 0, "it names a file that is not there");
+    let fixture = self::fixture("claude");
+    let mut done = done;
+    done["transcript_path"] = Value::Null;
+    fixture.answer("PostToolUse", &done);
+    assert!(spent(&fixture) > 0, "it names none");
 }
 
 #[test]
