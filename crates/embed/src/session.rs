@@ -147,6 +147,13 @@ impl GuardedSession {
         self
     }
 
+    /// Says that what every answer of the model used is told: nothing is estimated, also not before the first one was.
+    #[must_use]
+    pub const fn with_told_usage(mut self) -> Self {
+        self.usage = UsageSource::Told;
+        self
+    }
+
     /// Has every record in a second place before anything follows from it.
     #[must_use]
     pub fn replicated_by(mut self, replica: Option<Arc<dyn Replica>>) -> Self {

@@ -163,7 +163,9 @@ impl SharedSessions {
             print::say(&format!("note: {note}"));
         }
         print::say(&format!("{caller}: session {} for the conversation {}", session.id(), request.conversation));
-        let session = session.telling(Box::new(crate::notify::notify)).replicated_by(self.replica.clone());
+        // The gateway tells of every model call, and perhaps after the results of the tools that the call asked for.
+        let session = session.with_told_usage().telling(Box::new(crate::notify::notify));
+        let session = session.replicated_by(self.replica.clone());
         let conversation = Arc::new(Mutex::new(Conversation { session, calls: BTreeMap::new(), ids: VecDeque::new() }));
         let key = own_key(caller, request);
         let mut all = self.lock();
