@@ -12,7 +12,7 @@ use tripwire_core::record::chain::Digest;
 
 use super::error::JournalError;
 use super::line::{Cut, Tail};
-use crate::storage::{self, Storage};
+use crate::storage::{self, Storage, offset};
 
 /// What `HEAD` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +87,8 @@ pub(crate) struct HeadImage {
 
 impl HeadImage {
     /// Follows a write of one slot. Where the file was never read whole, there is nothing to follow.
-    fn follow(&mut self, offset: usize, slot: &str, head: Head) {
-        let place = self.bytes.get_mut(offset..).and_then(|rest| rest.get_mut(..slot.len()));
+    fn follow(&mut self, at: usize, slot: &str, head: Head) {
+        let place = self.bytes.get_mut(at..).and_then(|rest| rest.get_mut(..slot.len()));
         if let Some(place) = place {
             place.copy_from_slice(slot.as_bytes());
             self.head = Some(head);
@@ -137,9 +137,9 @@ pub(crate) fn write<S: Storage>(
     known: &mut HeadImage,
 ) -> Result<(), JournalError> {
     let slot = render_slot(head)?;
-    let (offset, at) = if head.sequence.is_multiple_of(SLOTS_U64) { (0, 0) } else { (SLOT_BYTES_U64, SLOT_BYTES) };
+    let at = if head.sequence.is_multiple_of(SLOTS_U64) { 0 } else { SLOT_BYTES };
     let written =
-        storage.write_at(file, offset, slot.as_bytes()).map_err(|error| JournalError::io("write", path, error))?;
+        storage.write_at(file, offset(at), slot.as_bytes()).map_err(|error| JournalError::io("write", path, error))?;
     if written != slot.len() {
         return Err(JournalError::io("write", path, std::io::ErrorKind::WriteZero.into()));
     }
@@ -193,7 +193,6 @@ pub(crate) const VERSION: u64 = 1;
 const SLOTS: usize = 2;
 const SLOTS_U64: u64 = 2;
 const SLOT_BYTES: usize = 512;
-const SLOT_BYTES_U64: u64 = 512;
 const SEAL_LENGTH: usize = 16;
 
 #[cfg(test)]

@@ -105,6 +105,14 @@ pub(crate) struct Record {
     pub(crate) tree: Option<Digest>,
 }
 
+impl Record {
+    /// Whether something could not be brought back without it: all but a step that found the folder as the line before has it.
+    fn says_more_than(&self, last: Option<&Self>) -> bool {
+        let is_about_step = matches!(self.act, Act::Before(_) | Act::After { .. });
+        !is_about_step || self.tree.is_none() || last.and_then(|last| last.tree) != self.tree
+    }
+}
+
 /// Reads the list. A line that cannot be read, such as one that a crash tore, is passed over.
 pub(crate) fn read(path: &Path) -> Result<Vec<Record>, UndoError> {
     let bytes = match file::read_bounded(path, LOG_BYTES_MAX) {
@@ -131,9 +139,8 @@ pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) ->
         last => last,
     };
     let number = last.as_ref().map_or(1, |last| last.number.saturating_add(1));
-    let is_about_step = matches!(act, Act::Before(_) | Act::After { .. });
-    let is_waited_for = !is_about_step || tree.is_none() || last.and_then(|last| last.tree) != tree;
     let record = Record { number, at_ms, act, tree };
+    let is_waited_for = record.says_more_than(last.as_ref());
     let mut line = Vec::new();
     if tail.last().is_some_and(|byte| *byte != b'\n') {
         // A crash tore the last line: it stays alone on its own.
@@ -157,4 +164,33 @@ pub(crate) fn replace(path: &Path, records: &[Record]) -> Result<(), UndoError> 
         text.push(b'\n');
     }
     Ok(file::replace(path, &text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(act: Act, tree: &[u8]) -> Record {
+        Record { number: 1, at_ms: 0, act, tree: (!tree.is_empty()).then(|| Digest::of(tree)) }
+    }
+
+    fn after() -> Act {
+        Act::After { session: "s".to_owned(), call: "c".to_owned() }
+    }
+
+    #[test]
+    fn undo_1_a_line_is_waited_for_unless_its_step_found_the_folder_as_it_was() {
+        let last = record(Act::Begin { session: "s".to_owned() }, b"one");
+        assert!(!record(after(), b"one").says_more_than(Some(&last)));
+        for (record, last) in [
+            (record(after(), b"two"), Some(&last)),
+            (record(after(), b"one"), None),
+            (record(after(), b""), Some(&last)),
+            (record(after(), b""), Some(&record(after(), b""))),
+            (record(Act::Look, b"one"), Some(&last)),
+            (record(Act::TookBack { of: 1 }, b"one"), Some(&last)),
+        ] {
+            assert!(record.says_more_than(last), "{record:?}");
+        }
+    }
 }

@@ -75,14 +75,14 @@ pub(super) struct DiskWatch<'a> {
     pub(super) foreign: Foreign<'a>,
 }
 
-/// What a process that stays keeps of a session's looks; others keep them in a file for each other.
+/// Where a session's look is kept.
 #[derive(Debug, Default)]
 pub(super) enum KeptLook {
+    /// In a file, for the process of the next event.
     #[default]
     InFile,
-    /// Nothing was looked at yet.
-    None,
-    Here(DiskLook),
+    /// In a process that stays; none before its first look.
+    Here(Option<DiskLook>),
 }
 
 impl DiskWatch<'_> {
@@ -118,15 +118,14 @@ impl DiskWatch<'_> {
     fn take_look(&self, kept: &mut KeptLook) -> Option<DiskLook> {
         match kept {
             KeptLook::InFile => self.foreign.disk_look(self.workspace.layout()),
-            KeptLook::None => None,
-            KeptLook::Here(look) => Some(std::mem::take(look)),
+            KeptLook::Here(look) => look.take(),
         }
     }
 
     fn keep_look(&self, kept: &mut KeptLook, look: DiskLook) {
         match kept {
             KeptLook::InFile => self.foreign.keep_disk_look(self.workspace.layout(), &look),
-            KeptLook::None | KeptLook::Here(_) => *kept = KeptLook::Here(look),
+            KeptLook::Here(kept) => *kept = Some(look),
         }
     }
 

@@ -272,20 +272,14 @@ impl HookHandler<'_> {
     /// Remembers which calls are open.
     fn note_call(&self, call: &HookCall, memory: &mut HookMemory) {
         let ids = call.client.adapter().hooks.call_ids;
-        match &call.event {
-            Event::Asked(tool) if self.figures == FigureUse::Nothing => memory.calls.began(ids, tool),
-            Event::Asked(tool) => memory.calls.asked(ids, tool),
-            Event::Done(tool, _) => self.settle(call, tool, memory),
-            Event::Prompt
-            | Event::ModelAsked { .. }
-            | Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Claimed(_)
-            | Event::AgentStarted
-            | Event::AgentEnded
-            | Event::Compacting
-            | Event::Compacted
-            | Event::Other => {}
+        if let Event::Asked(tool) = &call.event {
+            match self.figures {
+                FigureUse::Nothing => memory.calls.began(ids, tool),
+                FigureUse::Everything | FigureUse::ContextOnly => memory.calls.asked(ids, tool),
+            }
+        }
+        if let Event::Done(tool, _) = &call.event {
+            self.settle(call, tool, memory);
         }
     }
 

@@ -25,8 +25,8 @@ pub struct KeptNotes {
     /// The file as it was read or written last, and what it says.
     bytes: Vec<u8>,
     pub(super) memory: HookMemory,
-    /// What is still to be written down.
-    unwritten: Option<Unwritten>,
+    /// The file, locked, while what the last event left is still to be written down.
+    unwritten: Option<Notes>,
     pub(super) step: Option<KeptStep>,
     pub(super) disk: KeptLook,
     observer: Option<Observer>,
@@ -46,10 +46,6 @@ enum Stay {
     Stays,
 }
 
-/// The file of the notes, locked.
-#[derive(Debug)]
-struct Unwritten(Notes);
-
 /// A call and what it gave, for the briefing of a fresh worker.
 #[derive(Debug)]
 pub(super) struct KeptStep {
@@ -63,7 +59,7 @@ impl KeptNotes {
     /// For a process that stays for more events of the session. It calls [`Self::write_down`] after each answer.
     #[must_use]
     pub fn staying() -> Self {
-        Self { stay: Stay::Stays, disk: KeptLook::None, ..Self::default() }
+        Self { stay: Stay::Stays, disk: KeptLook::Here(None), ..Self::default() }
     }
 
     /// Locks the file and follows what another process wrote there.
@@ -85,7 +81,7 @@ impl KeptNotes {
 
     /// The event is dealt with: the notes are written down, now or after the answer.
     pub(super) fn close(&mut self, notes: Notes, driver: &Driver) -> Result<(), DriverError> {
-        self.unwritten = Some(Unwritten(notes));
+        self.unwritten = Some(notes);
         match self.stay {
             Stay::OneEvent => self.write_down(driver),
             Stay::Stays => Ok(()),
@@ -97,7 +93,7 @@ impl KeptNotes {
     /// # Errors
     /// When it cannot be written: then nothing that is kept here is to be used again.
     pub fn write_down(&mut self, driver: &Driver) -> Result<(), DriverError> {
-        let Some(Unwritten(mut notes)) = self.unwritten.take() else { return Ok(()) };
+        let Some(mut notes) = self.unwritten.take() else { return Ok(()) };
         let text = self.memory.text(driver.redactor()?);
         notes.write(text.as_bytes())?;
         self.bytes = text.into_bytes();
@@ -137,5 +133,32 @@ impl KeptNotes {
     /// What the agent must not touch.
     pub(super) fn protected(&mut self, workspace: &Workspace, homes: &Homes) -> ProtectedPaths {
         self.protected.get_or_insert_with(|| ProtectedPaths::new(workspace, homes)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tripwire_workspace::clock;
+
+    #[test]
+    fn notes_of_a_process_that_stays_are_written_after_the_answer_and_those_of_others_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(&folder.path().join(".geometry"));
+        let foreign = Foreign { client: "mcp", session: "s" };
+        let driver = foreign.open(&layout, clock::now()).unwrap();
+        let mut stays = KeptNotes::staying();
+        let notes = stays.open(foreign, &layout, &driver).unwrap();
+        stays.memory.remarks.push("one".to_owned());
+        stays.close(notes, &driver).unwrap();
+        assert_eq!(stays.bytes, b"", "the answer does not wait for it");
+        stays.write_down(&driver).unwrap();
+        let mut other = KeptNotes::default();
+        let notes = other.open(foreign, &layout, &driver).unwrap();
+        assert_eq!(other.memory.remarks, ["one"]);
+        other.memory.remarks.push("two".to_owned());
+        other.close(notes, &driver).unwrap();
+        drop(stays.open(foreign, &layout, &driver).unwrap());
+        assert_eq!(stays.memory.remarks, ["one", "two"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::journals::name;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -17,45 +18,22 @@ use tripwire_journal::note::{Signer, Verifier};
 use tripwire_journal::{SessionId, SessionPaths};
 use tripwire_testing::TestDir;
 
-/// A folder on which texts can be heard that are not in it.
-struct EarlyLog {
+/// A folder as a log: texts can be heard on it that are not in it, and it has no leader before it was announced to so often.
+struct ScriptedLog {
     log: FileLog,
     heard: Mutex<VecDeque<String>>,
-}
-
-impl Log for EarlyLog {
-    fn append(&self, subject: &Subject, after: Sequence, text: &str) -> Result<Append, LogError> {
-        self.log.append(subject, after, text)
-    }
-
-    fn last(&self, subject: &Subject) -> Result<Option<Entry>, LogError> {
-        self.log.last(subject)
-    }
-
-    fn read(&self, subject: &Subject, after: Sequence, limit: usize) -> Result<Vec<Entry>, LogError> {
-        self.log.read(subject, after, limit)
-    }
-
-    fn subjects(&self, prefix: &str) -> Result<Vec<Subject>, LogError> {
-        self.log.subjects(prefix)
-    }
-
-    fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
-        match self.heard.lock().unwrap().pop_front() {
-            Some(text) => Ok(Waited::Heard(text)),
-            None => self.log.wait(subject, after, at_most.min(Duration::from_millis(20))),
-        }
-    }
-}
-
-/// A folder that has no leader before it was announced to so often.
-struct Leaderless {
-    log: FileLog,
     until_announced: usize,
     announced: Mutex<Vec<String>>,
 }
 
-impl Log for Leaderless {
+impl ScriptedLog {
+    fn at(folder: &Path, until_announced: usize) -> Self {
+        let log = FileLog::open(folder).unwrap();
+        Self { log, heard: Mutex::default(), until_announced, announced: Mutex::default() }
+    }
+}
+
+impl Log for ScriptedLog {
     fn append(&self, subject: &Subject, after: Sequence, text: &str) -> Result<Append, LogError> {
         self.log.append(subject, after, text)
     }
@@ -76,7 +54,10 @@ impl Log for Leaderless {
     }
 
     fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError> {
-        self.log.wait(subject, after, at_most)
+        match self.heard.lock().unwrap().pop_front() {
+            Some(text) => Ok(Waited::Heard(text)),
+            None => self.log.wait(subject, after, at_most.min(Duration::from_millis(20))),
+        }
     }
 
     fn announce(&self, _subject: &Subject, text: &str) {
@@ -87,8 +68,7 @@ impl Log for Leaderless {
 /// What is announced of an order, to a log that has no leader before it was announced to so often.
 fn announced(until_announced: usize) -> Vec<String> {
     let folder = TestDir::new();
-    let log = FileLog::open(folder.path()).unwrap();
-    let log = Leaderless { log, until_announced, announced: Mutex::default() };
+    let log = ScriptedLog::at(folder.path(), until_announced);
     let sequence = order::give(&log, "the order").unwrap();
     let written = log.read(&Subject::orders(), Sequence(0), 10).unwrap();
     assert_eq!((written.len(), written[0].sequence), (1, sequence), "it is written once");
@@ -161,7 +141,7 @@ fn text(signer: &Signer, act: FleetAct, target: Target, nonce: &str) -> String {
 #[test]
 fn fleet_4_a_stop_that_is_heard_holds_before_it_is_safe_and_a_resume_does_not() {
     let folder = TestDir::new();
-    let log = EarlyLog { log: FileLog::open(&folder.path().join("f")).unwrap(), heard: Mutex::default() };
+    let log = ScriptedLog::at(&folder.path().join("f"), 0);
     let (person, stranger) = (Signer::from_seed("ada", &[1; 32]), Signer::from_seed("eve", &[2; 32]));
     let host = Noted { trusted: vec![person.verifier()], obeyed: Mutex::default(), is_over: AtomicBool::new(false) };
     let who = Membership {
