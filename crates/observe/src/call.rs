@@ -86,6 +86,9 @@ impl<'a> Call<'a> {
         if self.is_silent(raw, &outcome) {
             flags = flags.with(Flag::Silent);
         }
+        if outcome.status == Status::Ok && raw.output.is_some_and(screen::tells_of_waiting) {
+            flags = flags.with(Flag::Wait);
+        }
         if raw.text.is_some_and(retry::tells) {
             flags = flags.with(Flag::Retry);
         }
@@ -139,11 +142,21 @@ impl<'a> Call<'a> {
             // Recursive searches list files in whatever order the disk gives them.
             digest::of_lines(&normal)
         } else {
+            // Where nothing but an id or a time came back, that is the answer.
+            let whole = facts.outcome.status == Status::Ok && normal::is_only_markers(&normal);
+            if whole {
+                normal = Cow::Borrowed(output.as_bytes());
+            }
             let same = output_hash.as_ref().filter(|_| normal.as_ref() == output.as_bytes());
             same.cloned().unwrap_or_else(|| digest::of(&normal))
         };
-        facts.result_digest = Some(match raw.whole {
+        let result = match raw.whole {
             Some(whole) => digest::of(alloc::format!("{result} {whole}").as_bytes()),
+            None => result,
+        };
+        // What a command says in one folder says nothing of another.
+        facts.result_digest = Some(match raw.folder.filter(|_| self.kind == ToolKind::Shell) {
+            Some(folder) => digest::of(alloc::format!("{result} in {folder}").as_bytes()),
             None => result,
         });
         facts.output_hash = output_hash;
@@ -205,11 +218,20 @@ impl<'a> Call<'a> {
     fn intentions(&self, purpose: &Purpose, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
         let changed = flags.has(Flag::Edit) || flags.has(Flag::Install);
         let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
-        let waits = self.kind != ToolKind::Shell && (self.name.waits() || self.name.types()) && !self.runs_something();
+        let looks = (self.name.waits() || self.name.types()) && !self.runs_something();
+        let waits = self.kind != ToolKind::Shell && (looks || self.pauses());
         let changes = !changed && purpose.changes;
         [(Flag::Change, changes), (Flag::Ask, asks), (Flag::Wait, waits), (Flag::Spawn, self.name.spawns())]
             .into_iter()
             .filter_map(|(flag, holds)| holds.then_some(flag))
+    }
+
+    /// Whether a tool that nobody has listed was told to wait, by an argument or by its code.
+    fn pauses(&self) -> bool {
+        const CODE: [&str; 4] = ["time.sleep(", "asyncio.sleep(", "setTimeout(", "Thread.sleep("];
+        const ARGUMENTS: [&str; 6] = ["wait", "wait_seconds", "wait_ms", "wait_for", "wait_until", "delay_seconds"];
+        self.kind == ToolKind::Other
+            && (CODE.iter().any(|mark| self.said.contains(mark)) || self.arguments.field(&ARGUMENTS).is_some())
     }
 
     /// Whether the arguments hold a command, or something to type into a program that runs.

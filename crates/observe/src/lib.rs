@@ -61,6 +61,7 @@ mod random;
 mod raw;
 mod relative;
 mod repeated;
+mod result_word;
 mod retry;
 mod screen;
 mod signature;

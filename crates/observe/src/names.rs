@@ -28,6 +28,14 @@ const CHANGES: &[&str] = &[
     "overwrite",
     "save",
     "undo",
+    "update",
+    "modify",
+    "set",
+    "add",
+    "put",
+    "navigate",
+    "goto",
+    "upload",
 ];
 /// Verbs that run a command line.
 const SHELLS: &[&str] =
@@ -35,7 +43,14 @@ const SHELLS: &[&str] =
 /// Verbs that ask.
 const ASKS: &[&str] = &["search", "websearch", "google", "query", "lookup", "find", "ask", "research", "retrieve"];
 /// Words of tools that wait or poll.
-const WAITS: &[&str] = &["wait", "sleep", "poll", "status", "output", "watch", "monitor"];
+const WAITS: &[&str] = &["wait", "sleep", "poll", "watch", "monitor"];
+/// What such a tool looks at; by themselves these say nothing of what is done with it.
+const WATCHED: &[&str] = &["status", "output"];
+/// Further verbs that bring something about.
+const ACTS: &[&str] = &[
+    "apply", "post", "send", "push", "publish", "render", "generate", "make", "build", "merge", "close", "change",
+    "format", "convert", "submit", "clear", "reset",
+];
 
 /// Words of tools that use a screen, a mouse or a keyboard.
 const SCREEN: &[&str] = &[
@@ -104,7 +119,7 @@ impl Name {
 
     /// Whether it looks at something, or runs what it is given.
     pub(super) fn looks(&self) -> bool {
-        let looks = self.has(LOOKS) || self.has(ASKS) || self.has(WAITS) || self.has(SHELLS);
+        let looks = self.has(LOOKS) || self.has(ASKS) || self.waits() || self.has(SHELLS);
         looks && !self.has(CHANGES)
     }
 
@@ -122,7 +137,7 @@ impl Name {
 
     /// Whether it waits.
     pub(super) fn waits(&self) -> bool {
-        self.has(WAITS)
+        self.has(WAITS) || (self.has(WATCHED) && !self.has(ACTS) && !self.has(CHANGES))
     }
 }
 
@@ -138,7 +153,13 @@ mod tests {
         for tool in ["create_ticket", "fs.deleteFile", "str_replace_editor"] {
             assert!(Name::of(tool).changes(), "{tool}");
         }
-        assert!(Name::of("TaskOutput").waits() && Name::of("run_it").runs());
+        assert!(Name::of("run_it").runs());
+        for tool in ["TaskOutput", "BashOutput", "job_status", "get_status", "wait_for", "mcp__ci__poll"] {
+            assert!(Name::of(tool).waits(), "{tool}");
+        }
+        for tool in ["set_status", "update_status", "render_output", "write_output", "format_output"] {
+            assert!(!Name::of(tool).waits(), "{tool}");
+        }
         for tool in ["Task", "Agent", "spawn_agent", "mcp__team__run_agent", "delegate_to", "new_task"] {
             assert!(Name::of(tool).spawns(), "{tool}");
         }

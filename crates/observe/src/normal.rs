@@ -64,6 +64,20 @@ fn normal_part<'t>(bytes: &'t [u8], volatility: Volatility, asked: &str) -> Cow<
     }
 }
 
+/// Whether nothing but markers is left of a text: then they are not around an answer, they stand for it.
+pub(super) fn is_only_markers(normal: &[u8]) -> bool {
+    let (mut rest, mut found) = (normal, false);
+    while let Some((first, behind)) = rest.split_first() {
+        let marker = MARKERS.iter().find_map(|marker| rest.strip_prefix(*marker));
+        if marker.is_none() && (first.is_ascii_alphanumeric() || !first.is_ascii()) {
+            return false;
+        }
+        found |= marker.is_some();
+        rest = marker.unwrap_or(behind);
+    }
+    found
+}
+
 /// Replaces the digits of an error text by one marker per run: line numbers, counts and sizes vary, the wall does not.
 pub(super) fn mask_digits(normal: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(normal.len());

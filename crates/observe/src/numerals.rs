@@ -27,3 +27,10 @@ pub(super) fn fraction(text: &[u8]) -> usize {
 pub(super) fn value(digits: &[u8]) -> u64 {
     digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0'))))
 }
+
+/// `12`, `3.21`, `3,21`, and nothing else.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let whole = digits(text);
+    let rest = text.get(whole..).unwrap_or_default();
+    whole > 0 && fraction(rest) == rest.len()
+}

@@ -166,9 +166,22 @@ const NOT_RUN: &[&str] = &[
 const INFRASTRUCTURE: &[&str] = &[
     "too many requests",
     "rate limit",
-    "rate_limit",
-    "ratelimit",
-    "overloaded",
+    "rate limited",
+    "rate limits",
+    "rate-limit",
+    "rate-limited",
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "ratelimited",
+    "ratelimiterror",
+    "ratelimitexceeded",
+    "ratelimitreached",
+    "overloaded_error",
+    "is overloaded",
+    "are overloaded",
+    "server overloaded",
+    "currently overloaded",
+    "temporarily overloaded",
     "service unavailable",
     "econnreset",
     "etimedout",
@@ -198,24 +211,47 @@ const INFRASTRUCTURE: &[&str] = &[
     "socket hang up",
 ];
 
+/// Words before a phrase that make it another thing: a full disk is nobody's network.
+const NOT_NETWORK: &[&str] = &["disk "];
+
+/// Whether a text in small letters has one of the phrases as words of its own, not as a part of a name or a path.
+fn says_network(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/');
+    let is_said = |phrase: &str, at: usize| {
+        let (before, from) = text.split_at_checked(at).unwrap_or_default();
+        let behind = from.as_bytes().get(phrase.len()..).unwrap_or_default();
+        let goes_on = match behind {
+            // A sentence may end here; a file's name goes on.
+            [b'.' | b'-', next, ..] => is_name(*next),
+            [next, ..] => is_name(*next),
+            [] => false,
+        };
+        !before.bytes().next_back().is_some_and(is_name)
+            && !goes_on
+            && !NOT_NETWORK.iter().any(|other| before.ends_with(other))
+    };
+    INFRASTRUCTURE.iter().any(|phrase| text.match_indices(phrase).any(|(at, _)| is_said(phrase, at)))
+}
+
 /// Why a call failed.
 fn class(output: &str, exit_code: Option<i32>, kind: ToolKind, work: &Work) -> ErrorClass {
     let (head, tail) = ends(output);
     let has = |text: &str, marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     let first_line = head.lines().next().unwrap_or_default();
+    // Tests and compilers print all sorts of things; only the network's own words count, and not from them.
+    let may_be_network = !work.flags.has(Flag::Test) && !work.flags.has(Flag::Build);
     match exit_code {
         None | Some(0) if has(&head, REFUSALS) => ErrorClass::Refused,
         Some(126 | 127) => ErrorClass::CouldNotRun,
         Some(124) if work.marks.has(Mark::Limited) => ErrorClass::Timeout,
         Some(124 | 137 | 143) if has(first_line, TIMEOUTS) => ErrorClass::Timeout,
-        // Tests and programs print all sorts of things; only the network's own words count, and not from tests.
         Some(code) if code != 0 => {
-            let network = !work.flags.has(Flag::Test) && (has(&head, INFRASTRUCTURE) || has(&tail, INFRASTRUCTURE));
+            let network = may_be_network && (says_network(&head) || says_network(&tail));
             if network { ErrorClass::Infrastructure } else { ErrorClass::NonZeroExit }
         }
         Some(_) | None if has(first_line, TIMEOUTS) => ErrorClass::Timeout,
         Some(_) | None if has(first_line, NOT_RUN) => ErrorClass::CouldNotRun,
-        Some(_) | None if !work.flags.has(Flag::Test) && has(&head, INFRASTRUCTURE) => ErrorClass::Infrastructure,
+        Some(_) | None if may_be_network && says_network(&head) => ErrorClass::Infrastructure,
         Some(_) | None => match kind {
             ToolKind::Shell => ErrorClass::NonZeroExit,
             ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
@@ -310,6 +346,23 @@ mod tests {
         }
         let told = RawCall { error: Some(false), ..bash("make", "error: no rule") };
         assert_eq!(judge(&told).status, Status::Ok, "the client knows better");
+    }
+
+    #[test]
+    fn loop_3_only_the_networks_own_words_make_a_network_error() {
+        let class = |command, output| judge(&RawCall { exit_code: Some(1), ..bash(command, output) }).error_class;
+        let network = Some(ErrorClass::Infrastructure);
+        for output in ["Error: 529 overloaded_error", "rate limit exceeded", "the model is overloaded.", "HTTP 503"] {
+            assert_eq!(class("ask-model", output), network, "{output}");
+        }
+        for output in [
+            "a.cpp:3: error: call of overloaded 'f(int)' is ambiguous",
+            "write failed: Disk quota exceeded",
+            "Traceback: File \"app/rate_limit.py\", line 3",
+        ] {
+            assert_ne!(class("./run", output), network, "{output}");
+        }
+        assert_ne!(class("make", "error 503 in gen.c"), network, "a compiler says all sorts of things");
     }
 
     #[test]

@@ -44,12 +44,12 @@ const PAGE_NAMES: [&str; 28] = [
 /// What stands before the number of a page in an address.
 const IN_ADDRESS: [&str; 7] = ["page=", "p=", "offset=", "start=", "skip=", "from=", "/page/"];
 
-/// The arguments with the numbers of pages masked; nothing if they name no page. Of a command that only reads, every number
-/// counts: `sed -n 1,20p`, `head -n 40`.
+/// The arguments with the numbers of pages masked; nothing if they name no page. Of a command that only reads, the numbers that
+/// stand by themselves count: `sed -n 1,20p`, `head -n 40`; not those in the name of a file.
 pub(super) fn shape(arguments: &Arguments<'_>, canonical: &str, command: CommandWork) -> Option<String> {
     let masked = |text: &[u8]| String::from_utf8(mask_digits(text)).ok();
     match (arguments, command) {
-        (_, CommandWork::Reads) => masked(canonical.as_bytes()),
+        (_, CommandWork::Reads) => masked_lines(canonical),
         (_, CommandWork::Other) => None,
         (Arguments::Plain(text), CommandWork::None) => masked_address(text),
         (Arguments::Json(Json::Object(fields)), CommandWork::None) => {
@@ -80,6 +80,35 @@ pub(super) enum CommandWork {
     Reads,
     /// It does something else, or nobody knows.
     Other,
+}
+
+/// A command with the numbers of lines masked, if it has any.
+fn masked_lines(command: &str) -> Option<String> {
+    let (mut out, mut found) = (String::with_capacity(command.len()), false);
+    for word in command.split_inclusive([' ', '"', '\'', ';', '|', '&', '\n']) {
+        match String::from_utf8(mask_digits(word.as_bytes())).ok().filter(|_| counts_lines(word)) {
+            Some(masked) => {
+                found |= masked != word;
+                out.push_str(&masked);
+            }
+            None => match masked_address(word) {
+                Some(masked) => {
+                    found = true;
+                    out.push_str(&masked);
+                }
+                None => out.push_str(word),
+            },
+        }
+    }
+    found.then_some(out)
+}
+
+/// Whether a word of a command line is nothing but numbers of lines: `40`, `1,20p`, `+100`, `-n40`, `--lines=40`.
+fn counts_lines(word: &str) -> bool {
+    let word = word.trim_end_matches([' ', '"', '\'', ';', '|', '&', '\n']);
+    let number = ["--lines=", "--bytes=", "-n", "-c"].iter().find_map(|mark| word.strip_prefix(mark)).unwrap_or(word);
+    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b',' | b'+' | b'-' | b'$' | b'p' | b'q');
+    number.bytes().all(is_part)
 }
 
 /// An address with the number of its page masked, if it has one.
@@ -116,6 +145,13 @@ mod tests {
             ("view", r#"{"path":"a.rs","view_range":[1,50]}"#, r#"{"path":"a.rs","view_range":[51,100]}"#),
             ("visit", r#"{"url":"https://x.example/l?q=a&page=2"}"#, r#"{"url":"https://x.example/l?q=a&page=3"}"#),
             ("Bash", r#"{"command":"sed -n 1,20p a.rs"}"#, r#"{"command":"sed -n 21,40p a.rs"}"#),
+            ("Bash", r#"{"command":"sed -n '1,20p' a1.rs"}"#, r#"{"command":"sed -n '21,40p' a1.rs"}"#),
+            ("Bash", r#"{"command":"tail -n +100 log | head -40"}"#, r#"{"command":"tail -n +140 log | head -40"}"#),
+            (
+                "Bash",
+                r#"{"command":"curl 'https://x.example/l?page=2'"}"#,
+                r#"{"command":"curl 'https://x.example/l?page=3'"}"#,
+            ),
         ] {
             let shape = shape_of(tool, one);
             assert!(shape.is_some() && shape == shape_of(tool, other), "{tool} {one}");
@@ -135,6 +171,10 @@ mod tests {
             ("Grep", r#"{"pattern":"error1"}"#),
             ("visit", r#"{"url":"https://x.example/item/3?step=4"}"#),
             ("Read", r#"{"file_path":"part1.txt"}"#),
+            ("Bash", r#"{"command":"grep -c ERROR worker-3.log"}"#),
+            ("Bash", r#"{"command":"cat shard-00017.json"}"#),
+            ("Bash", r#"{"command":"ls runs/2024-05-01"}"#),
+            ("Bash", r#"{"command":"curl https://x.example/users/17"}"#),
         ] {
             assert_eq!(shape_of(tool, args), None, "{tool} {args}");
         }

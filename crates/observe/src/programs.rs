@@ -266,7 +266,10 @@ pub(super) fn work(words: &[&str]) -> Flags {
     let follows = program == "tail" && words.iter().any(|word| matches!(*word, "-f" | "-F" | "--follow"));
     let watches = matches!(program, "gh" | "kubectl")
         && words.iter().any(|word| matches!(*word, "watch" | "--watch" | "wait" | "-w"));
-    if WAITERS.contains(&program) || follows || watches {
+    // Windows: `Start-Sleep -Seconds 15`, `timeout /t 15`.
+    let pauses = program.eq_ignore_ascii_case("start-sleep")
+        || (program == "timeout" && words.iter().any(|word| word.eq_ignore_ascii_case("/t")));
+    if WAITERS.contains(&program) || follows || watches || pauses {
         flags = flags.with(Flag::Wait);
     }
     flags

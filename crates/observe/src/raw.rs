@@ -22,6 +22,8 @@ pub struct RawCall<'a> {
     pub whole: Option<&'a str>,
     /// The workspace's absolute path, to which targets are made relative.
     pub workspace_root: Option<&'a str>,
+    /// The folder in which it ran, where that is known and not the workspace itself.
+    pub folder: Option<&'a str>,
     /// Whether its output is compared with that of its neighbours.
     pub neighbours: Neighbours,
 }

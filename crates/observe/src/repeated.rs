@@ -5,8 +5,7 @@
 //! one direction may be progress and counts; one that turns back is volatile. A plain word must have changed several times,
 //! in the midst of many that never did. A result that differs in volatile words only is shown as the one before it.
 
-use super::numerals;
-use super::random;
+use super::result_word::{Class, Piece, Pieces, RANDOM_MARK, Word, in_word};
 use super::words::hash_bytes;
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -24,8 +23,12 @@ const ERRORS_MAX: usize = 8;
 const END_WORDS: usize = 24;
 /// Places at which a result may differ and still be the same.
 const CHANGING_MAX: usize = 4;
-/// Words that must stay for each number that is ignored.
+/// Words that must stay for a random one that is ignored where the call did not fail: alone it is what was asked for.
+const AROUND_RANDOM: usize = 1;
+/// Words that must stay for each number that is ignored where the call failed,
 const AROUND_NUMBER: usize = 6;
+/// and where it did not: there a number may be what was asked for.
+const AROUND_ANSWER: usize = 12;
 /// Words that must stay for a plain word that is ignored.
 const AROUND_WORD: usize = 12;
 /// How often a plain word must have changed before it is ignored.
@@ -170,24 +173,29 @@ impl KnownCall {
             None => ChangingWord { place, trend: Trend::Other, changes: 0 },
         };
         let around = words.count.saturating_sub(self.changing.len().saturating_add(1));
-        let first = word.changes == 0;
+        let (first, failed) = (word.changes == 0, self.shown.error.is_some());
         word.changes = word.changes.saturating_add(1);
         word.trend = match (word.trend, before.class(), now.class()) {
-            (Trend::Volatile, _, _)
-            | (_, Class::Random, Class::Random | Class::Number | Class::Odd)
-            | (_, Class::Number | Class::Odd, Class::Random) => Trend::Volatile,
+            (Trend::Volatile, _, _) => Trend::Volatile,
+            (_, Class::Random, Class::Random | Class::Number | Class::Odd)
+            | (_, Class::Number | Class::Odd, Class::Random)
+                if failed || around >= AROUND_RANDOM =>
+            {
+                Trend::Volatile
+            }
             (trend, Class::Number, Class::Number) => {
                 let moved = if now.0 > before.0 { Trend::Up } else { Trend::Down };
                 if first || trend == moved {
                     moved
-                } else if around >= AROUND_NUMBER {
+                } else if around >= if failed { AROUND_NUMBER } else { AROUND_ANSWER } {
                     Trend::Volatile
                 } else {
                     Trend::Other
                 }
             }
             (_, Class::Plain | Class::Odd | Class::Number | Class::Random, _) => {
-                let enough = word.changes >= WORD_CHANGES && around >= AROUND_WORD && self.changing.len() <= 1;
+                let enough =
+                    failed && word.changes >= WORD_CHANGES && around >= AROUND_WORD && self.changing.len() <= 1;
                 if enough { Trend::Volatile } else { Trend::Other }
             }
         };
@@ -354,115 +362,6 @@ fn word_at(normal: &[u8], words: &ResultWords, place: u8) -> Option<Label> {
     core::str::from_utf8(piece.text).ok().map(Label::cut)
 }
 
-/// One word as a number: its class in the upper two bits, and its value or its hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word(u32);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Plain,
-    Number,
-    /// Nobody chose it.
-    Random,
-    /// It may be the rare random word that looks like a name.
-    Odd,
-}
-
-impl Word {
-    const CLASS: u32 = 30;
-    const VALUE: u32 = (1 << 30) - 1;
-
-    fn of(text: &[u8]) -> Self {
-        let hash = u32::try_from(hash_bytes(text) & u64::from(Self::VALUE)).unwrap_or(0);
-        // Small letters alone, and not all of them hex digits: what most words are.
-        if text.iter().all(u8::is_ascii_lowercase) && text.iter().any(|byte| *byte > b'f') {
-            return Self(hash);
-        }
-        if text == RANDOM_MARK || random::changes_kind(text) || random::is_mixed_case(text) {
-            return Self(hash | (2 << Self::CLASS));
-        }
-        // Hundredths, so that durations and shares have an order too; a number beyond all counts is a name.
-        let whole = numerals::digits(text);
-        let fraction = text.get(whole..).and_then(|rest| rest.get(1..)).unwrap_or_default();
-        let hundredths = [fraction.first(), fraction.get(1)].into_iter().fold(0_u64, |sum, digit| {
-            sum.saturating_mul(10).saturating_add(digit.map_or(0, |digit| u64::from(digit.wrapping_sub(b'0'))))
-        });
-        let value =
-            numerals::value(text.get(..whole).unwrap_or_default()).saturating_mul(100).saturating_add(hundredths);
-        match u32::try_from(value) {
-            Ok(value) if whole > 0 && is_number(text) && value <= Self::VALUE && fraction.len() <= 2 => {
-                Self(value | (1 << Self::CLASS))
-            }
-            Ok(_) | Err(_) if random::may_be_random(text) => Self(hash | (3 << Self::CLASS)),
-            Ok(_) | Err(_) => Self(hash),
-        }
-    }
-
-    const fn class(self) -> Class {
-        match self.0 >> Self::CLASS {
-            0 => Class::Plain,
-            1 => Class::Number,
-            2 => Class::Random,
-            _ => Class::Odd,
-        }
-    }
-}
-
-/// What stands for an id whose shape gave it away.
-const RANDOM_MARK: &[u8] = b"<id>";
-
-fn is_number(text: &[u8]) -> bool {
-    text.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b','))
-}
-
-/// A text in words and what stands between them.
-#[derive(Debug, Clone, Copy)]
-struct Pieces<'t>(&'t [u8]);
-
-#[derive(Debug, Clone, Copy)]
-struct Piece<'t> {
-    text: &'t [u8],
-    is_word: bool,
-}
-
-impl<'t> Iterator for Pieces<'t> {
-    type Item = Piece<'t>;
-
-    fn next(&mut self) -> Option<Piece<'t>> {
-        let text = self.0;
-        let (length, is_word) = if text.starts_with(RANDOM_MARK) {
-            (RANDOM_MARK.len(), true)
-        } else {
-            match text.first()? {
-                byte if byte.is_ascii_digit() && is_number_start(text) => (number_length(text), true),
-                byte if in_word(*byte) => (text.iter().take_while(|byte| in_word(**byte)).count(), true),
-                _ => {
-                    let gap = text.iter().skip(1).take_while(|byte| !in_word(**byte) && **byte != b'<').count();
-                    (gap.saturating_add(1), false)
-                }
-            }
-        };
-        let (piece, rest) = text.split_at_checked(length)?;
-        self.0 = rest;
-        Some(Piece { text: piece, is_word })
-    }
-}
-
-const fn in_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii()
-}
-
-/// Whether a word is a number and not a name that begins with a digit.
-fn is_number_start(text: &[u8]) -> bool {
-    text.get(number_length(text)).is_none_or(|byte| !in_word(*byte))
-}
-
-/// `12`, `3.21`, `3,21`.
-fn number_length(text: &[u8]) -> usize {
-    let whole = numerals::digits(text);
-    whole.saturating_add(numerals::fraction(text.get(whole..).unwrap_or_default()))
-}
-
 impl Serialize for ResultWords {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(self.ends.len().saturating_mul(8).saturating_add(32));
@@ -522,11 +421,16 @@ mod tests {
 
     /// How the results of one call are shown: by the number of the first result that is shown alike.
     fn shown(results: &[&str]) -> Vec<usize> {
+        shown_with(results, None)
+    }
+
+    fn shown_with(results: &[&str], error: Option<&str>) -> Vec<usize> {
         let mut memory = RepeatedCalls::default();
         let labels: Vec<Label> = results
             .iter()
             .map(|text| {
-                let own = ShownResult { result: digest::of(text.as_bytes()), error: None, kind: None };
+                let error = error.map(|error| digest::of(error.as_bytes()));
+                let own = ShownResult { result: digest::of(text.as_bytes()), error, kind: None };
                 let shown = memory.shown(&new("x", text), own).0.result;
                 // What is remembered survives the round trip between two processes.
                 memory = serde_json::from_str(&serde_json::to_string(&memory).unwrap()).unwrap();
@@ -540,6 +444,18 @@ mod tests {
     fn loop_2_what_looks_random_is_ignored_at_its_first_change() {
         assert_eq!(shown(&["FAILED a7Xk", "FAILED q3Zp", "FAILED m9Rt"]), [0, 0, 0]);
         assert_eq!(shown(&["bundle <id>.js", "bundle kXpQzRtB.js", "bundle <id>.js"]), [0, 0, 0]);
+        assert_eq!(shown(&["a7Xk", "q3Zp", "m9Rt"]), [0, 1, 2], "alone it is what was asked for");
+        assert_eq!(shown_with(&["a7Xk", "q3Zp", "m9Rt"], Some("it failed")), [0, 0, 0]);
+    }
+
+    #[test]
+    fn loop_2_a_decimal_number_is_no_random_word_and_has_an_order() {
+        assert_eq!(shown(&["12.5% done", "18.2% done", "25.0% done", "31.75% done"]), [0, 1, 2, 3]);
+        assert_eq!(shown(&["loss 0.6931", "loss 0.6529", "loss 0.6511", "loss 0.6508"]), [0, 1, 2, 3]);
+        assert_eq!(shown(&["next 10.0.0.7", "next 10.0.0.8", "next 10.0.0.9"]), [0, 1, 2]);
+        let order = |text: &str| crate::result_word::order_of(text.as_bytes());
+        assert!(order("0.0001") < order("0.5") && order("0.5") < order("1") && order("1") < order("1.25"));
+        assert!(order("99") < order("100.5") && order("999999") < order("1000000") && order("12345678").is_none());
     }
 
     #[test]
@@ -547,7 +463,8 @@ mod tests {
         let text = |seed: u32| format!("1 test failed: parser does not accept an empty list, seed {seed}");
         let texts = [8172, 9411, 733, 5120].map(text);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        assert_eq!(shown(&texts), [0, 1, 1, 1]);
+        assert_eq!(shown_with(&texts, Some("it failed")), [0, 1, 1, 1]);
+        assert_eq!(shown(&texts), [0, 1, 2, 3], "a number that is nearly all of an answer is the answer");
         let texts = [10, 20, 30, 40, 50].map(text);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         assert_eq!(shown(&texts), [0, 1, 2, 3, 4]);
@@ -563,7 +480,8 @@ mod tests {
         };
         let texts = ["eager_turing", "happy_bose", "quirky_euler", "sad_dirac", "bold_gauss"].map(text);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        assert_eq!(shown(&texts), [0, 1, 2, 2, 2]);
+        assert_eq!(shown_with(&texts, Some("it failed")), [0, 1, 2, 2, 2]);
+        assert_eq!(shown(&texts), [0, 1, 2, 3, 4], "another word is another answer");
         let short = ["value one", "value two", "value three", "value four", "value five"];
         assert_eq!(shown(&short), [0, 1, 2, 3, 4]);
     }

@@ -1,4 +1,5 @@
-//! Results that are on a screen and not in the text: equal texts then say nothing about equal results.
+//! Answers that are no results: what is on a screen and not in the text, and words that something still runs. Equal texts then
+//! say nothing about equal results.
 
 use super::words;
 
@@ -51,6 +52,32 @@ pub(super) fn is_picture(output: &str) -> bool {
     shows
 }
 
+/// Whether a short answer says that something is not done yet: `(still running, no new lines)`, `{"state":"RUNNING"}`.
+pub(super) fn tells_of_waiting(output: &str) -> bool {
+    const BYTES_MAX: usize = 200;
+    const PHRASES: [&str; 7] = [
+        "still running",
+        "still pending",
+        "still in progress",
+        "still queued",
+        "not finished yet",
+        "not ready yet",
+        "still waiting",
+    ];
+    const STATES: [&str; 5] = ["running", "pending", "queued", "in_progress", "in progress"];
+    if output.len() > BYTES_MAX {
+        return false;
+    }
+    let lower = output.to_ascii_lowercase();
+    let state = ["\"state\"", "\"status\"", "\"phase\"", "state:", "status:", "phase:"].iter().find_map(|name| {
+        let at = lower.find(name)?.checked_add(name.len())?;
+        Some(lower.get(at..)?.trim_start_matches([':', ' ', '"']))
+    });
+    let alone = lower.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    PHRASES.iter().any(|phrase| lower.contains(phrase))
+        || STATES.iter().any(|known| alone == *known || state.is_some_and(|state| state.starts_with(known)))
+}
+
 /// Whether a text only says that it was done: `ok`, `Pressed Tab`.
 pub(super) fn is_nod(output: &str) -> bool {
     let count = words::words(output).take(NOD_WORDS_MAX.saturating_add(1)).count();
@@ -90,6 +117,20 @@ mod tests {
             ("click", "{}", "page 4"),
         ] {
             assert!(!is_silent(tool, args, output), "{tool} {output}");
+        }
+    }
+
+    #[test]
+    fn loop_3_an_answer_that_something_still_runs_is_a_look_and_other_answers_are_none() {
+        let waits = |output: &str| {
+            let raw = RawCall { tool: "get_job", args: r#"{"id":"j1"}"#, output: Some(output), ..RawCall::default() };
+            observe(&raw).flags.has(Flag::Wait)
+        };
+        for output in ["(still running, no new lines)", r#"{"state":"RUNNING"}"#, "status: pending", "'pending'"] {
+            assert!(waits(output), "{output}");
+        }
+        for output in ["Server is running on port 3000", r#"{"state":"DONE"}"#, "no pending migrations", "done"] {
+            assert!(!waits(output), "{output}");
         }
     }
 }

@@ -79,6 +79,7 @@ proptest! {
             text: output.as_deref(), whole: None, workspace_root: Some("/w"),
             neighbours: Neighbours::Compared,
             idle: &["description"],
+            folder: None,
         };
         let facts = observe(&raw);
         prop_assert_eq!(&facts, &observe(&raw));

@@ -135,7 +135,8 @@ impl CallContext<'_> {
     }
 
     fn raw<'b>(&'b self, tool: &'b ToolCall) -> RawCall<'b> {
-        self.asked(tool).raw(tool)
+        let folder = Some(self.call.cwd.as_path()).filter(|folder| *folder != self.root);
+        RawCall { folder: folder.and_then(Path::to_str), ..self.asked(tool).raw(tool) }
     }
 }
 

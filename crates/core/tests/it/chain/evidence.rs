@@ -1,7 +1,7 @@
 //! What counts as evidence in `balanced`, and what takes it back: each mechanism as a loop that fires and as work that does not.
 
 use super::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, tests, work};
-use tripwire_core::chain::event::{Action, AgentEvent, DiskChanges, ErrorClass, Flag, Flags, TestResult};
+use tripwire_core::chain::event::{Action, AgentEvent, DiskChanges, ErrorClass, Flag, Flags, Gain, TestResult};
 use tripwire_core::decision::{Decision, FindingKind, Level};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::label::Label;
@@ -306,4 +306,39 @@ fn loop_2_paging_past_the_end_is_overridden_and_a_long_list_is_not() {
     assert!(past.iter().all(|decision| decision.safety.allowed));
     let list = ChainFixture::balanced().events(40, |n| page(n, &format!("rows {n}")));
     assert!(!list.iter().any(loud));
+}
+
+#[test]
+fn loop_2_what_succeeds_in_changing_something_is_overridden_at_most() {
+    let step = |flag: Flag| AgentEvent { flags: Flags::default().with(flag), ..call("move(1 m)", "1 m", "ok") };
+    let decisions = ChainFixture::balanced().events(12, |_| step(Flag::Change));
+    assert!(decisions.iter().any(injects) && decisions.iter().all(|decision| decision.safety.allowed));
+    let decisions = ChainFixture::balanced().events(12, |_| step(Flag::Edit));
+    assert!(decisions.iter().any(|decision| !decision.safety.allowed), "the same text is written again and again");
+}
+
+#[test]
+fn loop_2_error_that_answers_another_question_each_time_is_held_later() {
+    let probe = |n: u64| if n.is_multiple_of(2) { error(n, "no such file") } else { work(n) };
+    let decisions = ChainFixture::balanced().events(12, probe);
+    assert!(decisions.iter().any(injects) && decisions.iter().all(|decision| decision.safety.allowed));
+    let wall = |n: u64| if n.is_multiple_of(2) { error(n % 4, "no such file") } else { work(n) };
+    let decisions = ChainFixture::balanced().events(12, wall);
+    assert!(decisions.iter().any(|decision| !decision.safety.allowed), "the same questions come back");
+}
+
+#[test]
+fn loop_2_chant_over_new_reading_is_none() {
+    let said = |gain: Gain| {
+        move |n: u64| AgentEvent {
+            text_sketch: Some(Sketch::from_lanes([7; LANES])),
+            flags: Flags::default().with(Flag::Read),
+            gain: Some(gain),
+            ..work(n)
+        }
+    };
+    let news = said(Gain { echo: 0, new: 30, total: 40 });
+    assert_eq!(first(&ChainFixture::balanced().events(9, news), Rule::LoopChant, Level::Override), None);
+    let nothing = said(Gain { echo: 0, new: 1, total: 40 });
+    assert_eq!(first(&ChainFixture::balanced().events(9, nothing), Rule::LoopChant, Level::Override), Some(4));
 }

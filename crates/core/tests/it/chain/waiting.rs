@@ -87,3 +87,35 @@ fn loop_3_a_service_that_is_not_up_yet_is_asked_again_after_growing_pauses() {
     assert!(!grown.iter().any(loud));
     assert!(at_pace(4_000, 5, |_| refused()).iter().any(|decision| !decision.safety.allowed), "the same at one pace");
 }
+
+#[test]
+fn loop_3_several_things_may_be_looked_at_after_one_wait_each_of_them_once() {
+    let other = || call("Bash(cmd=kubectl get events)", "events", "none");
+    let sleep = || AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 25)", "sleep", "") };
+    let round = |n: u64| match n % 3 {
+        0 => sleep(),
+        1 => status(),
+        _ => other(),
+    };
+    assert!(!at_pace(10_000, 40, round).iter().any(loud), "sleep, look here, look there");
+    let mut fixture = ChainFixture::balanced();
+    let mut twice = |first_pause: u64| {
+        fixture.pace = first_pause;
+        let first = fixture.event(status());
+        fixture.pace = 1_000;
+        [first, fixture.event(other())]
+    };
+    let minute: Vec<Decision> = (0..10).flat_map(|_| twice(60_000)).collect();
+    assert!(minute.iter().all(|decision| decision.safety.allowed), "two looks once a minute");
+    let hurry = at_pace(3_000, 20, |n| if n.is_multiple_of(2) { status() } else { other() });
+    assert!(hurry.iter().any(|decision| !decision.safety.allowed), "the same without a pause");
+}
+
+#[test]
+fn loop_2_repeat_tells_of_looks_that_go_on_failing() {
+    let failing = || AgentEvent { error_digest: Label::new("no such job"), ..failed(look(), ErrorClass::Tool) };
+    let decisions = at_pace(10_000, 20, |_| failing());
+    assert_eq!(decisions.iter().position(injects), Some(7), "eight looks that failed alike");
+    assert!(decisions.iter().all(|decision| decision.safety.allowed));
+    assert!(!at_pace(10_000, 7, |_| failing()).iter().any(loud), "it may still come up");
+}

@@ -23,7 +23,7 @@ mod stale;
 mod streak;
 mod thrash;
 
-use self::history::{PastCall, SPAN};
+use self::history::{CallMark, PastCall, SPAN};
 use self::ignored::Forbidden;
 use self::memory::Memory;
 pub(super) use self::rung::Basis;
@@ -165,7 +165,7 @@ impl Balanced {
         let newest = self.memory.history.newest().filter(|entry| entry.action == action.exact())?;
         let run = self.memory.history.row();
         let limit = policy.loops.loop_repeat_threshold.plus(policy.loops.loop_override_max_retries);
-        let provable = newest.is_known() && !newest.takes_its_time();
+        let provable = newest.is_known() && !newest.takes_its_time() && !newest.has(CallMark::Landed);
         // A call of the very turn whose result brought the override was asked for before the model could read it.
         let asking = action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
         let unread = asking.is_some() && asking == self.warned_in;

@@ -1,7 +1,7 @@
 //! LOOP-2.cycle: a sequence of two to sixteen calls with their results goes round and round.
 
-use super::history::PastCall;
-use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR};
+use super::history::{CallMark, PastCall};
+use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR, WAIT_MS_MAX};
 use crate::chain::activity::Sign;
 use crate::chain::activity::loops::alarm::About;
 use crate::decision::Level;
@@ -11,7 +11,8 @@ use crate::rules::Rule;
 const TURNS_NOTED: u32 = 2;
 
 /// Noted at 2 turns, overridden at 3, held at 3 if every result is known, ended at 5 after an override. A round with a wait in it
-/// waits for something: its looks are the business of `repeat`.
+/// waits for something: its looks are the business of `repeat`. One whose calls all take their time and do not fail is a wait too,
+/// and is held when nothing moved for half an hour.
 pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (history, loops) = (view.history, &view.policy.loops);
     let (period, run) = (1_u32..).zip(history.cycle_runs()).find(|(period, run)| *run >= period)?;
@@ -29,20 +30,23 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     }
     let proven = history.mark(length, PastCall::is_known).count_ones() == period;
     let paced = history.mark(length, PastCall::takes_its_time) == one_turn;
+    let calls = usize::try_from(run.saturating_add(period)).ok()?;
+    let all = history.mark(calls, |_| true);
+    let failed = history.mark(length, |entry| entry.has(CallMark::Failed)) != 0;
+    let waits = paced && !failed && history.lasted(all).get() < WAIT_MS_MAX;
     let factor = if paced || !proven { SLOW_FACTOR } else { 1 };
     let at_least = |threshold: crate::units::Count| turns >= threshold.get().saturating_mul(factor);
     let level = if proven && !paced && view.warned.is_present() && at_least(loops.cycle_stop_turns) {
         Level::Stop
-    } else if proven && at_least(loops.cycle_hold_turns) {
+    } else if proven && !waits && at_least(loops.cycle_hold_turns) {
         Level::Hold
     } else if at_least(loops.cycle_override_turns) {
         Level::Override
     } else {
         Level::Note
     };
-    let calls = run.saturating_add(period);
     let mut reached = view.reached(Rule::LoopCycle, level, turns);
-    reached.proof = Basis::Entries(history.mark(usize::try_from(calls).ok()?, |_| true));
+    reached.proof = Basis::Entries(all);
     reached.proven = Sign::from(proven);
     // The key must be the same wherever in the cycle it is noticed: the least fingerprint of one turn.
     let turn_of_cycle = history.marked(one_turn);

@@ -22,6 +22,8 @@ const NAME_BYTES_MAX: usize = 100;
 const PAUSE_MS: u64 = 30_000;
 /// A shorter pause is one too if it is half as long again as the one before it, and at least this long.
 const GROWING_MS: u64 = 4_000;
+/// Calls behind one wait that may all be looks after it.
+const LOOKS_PER_WAIT: usize = 4;
 
 /// How a call ended, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +112,8 @@ pub(super) enum CallMark {
     TaskAgain,
     /// It failed and said why.
     Told,
+    /// It changed something, and not by writing down what should be there: once more may bring it further.
+    Landed,
 }
 
 impl CallMark {
@@ -126,6 +130,7 @@ impl CallMark {
             Self::Paused => 1 << 8,
             Self::TaskAgain => 1 << 9,
             Self::Told => 1 << 10,
+            Self::Landed => 1 << 11,
         }
     }
 }
@@ -193,13 +198,15 @@ impl PastCall {
         entry.set(CallMark::Known, known);
         entry.set(CallMark::Failed, failed);
         entry.set(CallMark::Told, failed && known && event.error_digest.is_some());
+        let writes = event.flags.has(Flag::Edit) || event.flags.has(Flag::Install);
+        entry.set(CallMark::Landed, End::of(event) == End::Good && event.flags.has(Flag::Change) && !writes);
         // Tests, builds and changes are work, however long they take or whatever waits before them.
         let work = event.flags.has(Flag::Test) || event.flags.has(Flag::Build) || is_change(event);
         if !work {
-            let waited = history.newest().is_some_and(|before| before.has(CallMark::Wait));
             entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
-            entry.set(CallMark::AfterWait, waited);
-            entry.set(CallMark::Paused, history.is_pause(exact, around.place.at));
+            entry.set(CallMark::AfterWait, history.is_behind(CallMark::Wait, CallMark::AfterWait, exact));
+            let paused = history.is_pause(exact, around.place.at);
+            entry.set(CallMark::Paused, paused || history.is_behind(CallMark::Paused, CallMark::Paused, exact));
         }
         entry
     }
@@ -317,6 +324,24 @@ impl History {
             shorter > 0 && pause.saturating_mul(2) >= shorter.saturating_mul(3)
         });
         (pause >= PAUSE_MS || (pause >= GROWING_MS && grows)) && self.ring.newest_first().any(same)
+    }
+
+    /// Whether a call comes right behind one with the first mark, or behind looks with the second one that followed it: several
+    /// things may be looked at after one wait, each of them once.
+    fn is_behind(&self, first: CallMark, then: CallMark, action: Fingerprint) -> bool {
+        let made_before = || self.ring.newest_first().any(|entry| entry.epoch == self.epoch && entry.action == action);
+        for entry in self.ring.newest_first().take(LOOKS_PER_WAIT) {
+            if entry.epoch != self.epoch || entry.action == action {
+                return false;
+            }
+            if entry.has(first) {
+                return first == CallMark::Wait || made_before();
+            }
+            if !entry.has(then) {
+                return false;
+            }
+        }
+        false
     }
 
     /// Whether the marked entries took their time: all but the two oldest, whose pauses cannot be judged yet.

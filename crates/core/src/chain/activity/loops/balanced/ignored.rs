@@ -1,7 +1,7 @@
 //! LOOP-2.ignored: after an override the same goes on: the very call that was part of its proof comes back with the very same
 //! result, or another call loops as well, and nothing was changed in between.
 
-use super::history::{History, PastCall, SPAN};
+use super::history::{CallMark, History, PastCall, SPAN};
 use super::rung::{Basis, Reached, RuleView};
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -85,5 +85,5 @@ fn is_fresh(forbidden: &Forbidden, history: &History) -> bool {
 
 /// Whether the return of a call proves something.
 const fn counts(call: &PastCall) -> bool {
-    call.is_known() && !call.takes_its_time()
+    call.is_known() && !call.takes_its_time() && !call.has(CallMark::Landed)
 }

@@ -1,15 +1,15 @@
 //! LOOP-2.repeat: the same call with the same result again and again, while nothing was changed in between.
 
 use super::history::{CallMark, SPAN};
-use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR};
+use super::rung::{Basis, Reached, RuleView, SLOW_FACTOR, WAIT_MS_MAX};
 use crate::decision::{FindingKind, Level};
 use crate::limits::HISTORY_CALLS;
 use crate::rules::Rule;
 
-/// Looks at something that runs are no loop. The agent is told once nothing moved for this long: half an hour,
-const LOOK_MS_MAX: u64 = 1_800_000;
-/// over at least so many looks;
+/// Looks at something that runs are no loop. The agent is told once nothing moved for half an hour, over at least so many looks;
 const LOOKS_MIN: u32 = 6;
+/// when so many looks failed alike;
+const LOOKS_FAILED: u32 = 8;
 /// or when so many looks
 const LOOKS_HOT: u32 = 12;
 /// come within a minute.
@@ -19,7 +19,8 @@ const OTHERS_BETWEEN: usize = 1;
 
 /// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override. Twice as many where the
 /// result is not known or the calls take their time, and such calls never end the session; a call that takes its time and
-/// does not fail is waiting, and is held when nothing moved for half an hour.
+/// does not fail is waiting, and is held when nothing moved for half an hour. What succeeds in
+/// changing something is overridden at most.
 pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
     if newest.looks() {
@@ -42,15 +43,16 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let row = view.history.row();
     let limit = loops.loop_repeat_threshold.plus(loops.loop_override_max_retries).get();
     let named = view.overridden == Some(newest.pair) && view.warned.is_present();
-    let ignored = named && newest.is_known() && !paced && row >= limit;
+    // What succeeds in changing something may be meant to be done once more, and the same answer is its success.
+    let ignored = named && newest.is_known() && !newest.has(CallMark::Landed) && !paced && row >= limit;
     // Who looks again after a while and finds the same, waits; who fails again does not, and nobody waits for ever.
-    let waits = || !newest.has(CallMark::Failed) && view.history.lasted(same(HISTORY_CALLS)).get() < LOOK_MS_MAX;
-    let provable = newest.is_known() && !(paced && waits());
+    let waits = || !newest.has(CallMark::Failed) && view.history.lasted(same(HISTORY_CALLS)).get() < WAIT_MS_MAX;
+    let provable = || newest.is_known() && !newest.has(CallMark::Landed) && !(paced && waits());
     let in_a_row = row >= count;
     let rule = if in_a_row { Rule::LoopExact } else { Rule::LoopRepeat };
     let level = if ignored {
         Level::Stop
-    } else if provable && count >= loops.repeat_hold_threshold.get().saturating_mul(factor) {
+    } else if count >= loops.repeat_hold_threshold.get().saturating_mul(factor) && provable() {
         Level::Hold
     } else {
         Level::Override
@@ -80,12 +82,17 @@ fn looks(view: &RuleView<'_>) -> Option<Reached> {
     let (history, newest) = (view.history, view.newest);
     let same = |depth| history.mark(depth, |entry| entry.pair == newest.pair);
     let (all, recent) = (same(HISTORY_CALLS), same(SPAN));
-    let long = all.count_ones() >= LOOKS_MIN && history.lasted(all).get() >= LOOK_MS_MAX;
+    let long = all.count_ones() >= LOOKS_MIN && history.lasted(all).get() >= WAIT_MS_MAX;
     let hot = recent.count_ones() >= LOOKS_HOT && history.lasted(recent).get() < HOT_MS;
-    let (bits, words) = match (hot, long) {
-        (true, _) => (recent, "looks within a minute, and nothing moved: wait longer between two looks"),
-        (false, true) => (all, "looks over half an hour, and nothing moved"),
-        (false, false) => return None,
+    let failed = newest.has(CallMark::Told) && all.count_ones() >= LOOKS_FAILED;
+    let (bits, words) = if hot {
+        (recent, "looks within a minute, and nothing moved: wait longer between two looks")
+    } else if failed {
+        (all, "looks that failed with the same error: what is waited for may never come")
+    } else if long {
+        (all, "looks over half an hour, and nothing moved")
+    } else {
+        return None;
     };
     let mut reached = view.reached(Rule::LoopRepeat, Level::Override, bits.count_ones());
     (reached.proof, reached.words) = (Basis::Entries(bits), words);

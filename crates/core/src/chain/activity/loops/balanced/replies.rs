@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Two replies are the same if so much of their text is.
 const SAME_REPLY: Ratio = Ratio::from_per_mille(900);
+/// A call brought news if more than one word in this many of its result is new.
+const NEWS: u32 = 2;
 /// Equal replies in a row that are overridden.
 const CHANTS: u32 = 5;
 
@@ -44,7 +46,10 @@ enum NewestReply {
 impl Replies {
     /// Takes in the reply of an event's turn, once per turn; a turn without a known reply starts nothing over.
     pub(super) fn observe(&mut self, event: &AgentEvent, turn: u32, around: &Surroundings) {
-        let retries = event.flags.has(Flag::Retry);
+        // Whoever reads on and learns something new goes on, in whatever words.
+        let reads = event.flags.has(Flag::Read) || event.flags.has(Flag::Search);
+        let learns = reads && event.gain.is_some_and(|gain| !gain.is_at_most(1, NEWS));
+        let retries = event.flags.has(Flag::Retry) && !learns;
         if self.turn == Some(turn) {
             self.newest = NewestReply::Counted;
             return;
@@ -60,6 +65,7 @@ impl Replies {
         }
         let alike = |last: Sketch, now: Sketch| last.similarity(&now) >= SAME_REPLY;
         match (self.last, event.text_sketch) {
+            (Some(last), Some(now)) if alike(last, now) && learns => {}
             (Some(last), Some(now)) if alike(last, now) => self.chant.grow(around),
             (_, Some(_)) => self.chant.restart(around),
             (_, None) => {}

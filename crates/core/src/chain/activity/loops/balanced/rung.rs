@@ -33,6 +33,9 @@ pub(super) struct RuleView<'a> {
     pub(super) warned: Sign,
 }
 
+/// Whoever looks again after a while and finds the same, waits; nobody waits for ever.
+pub(super) const WAIT_MS_MAX: u64 = 1_800_000;
+
 /// Where results are not known, or calls take their time, it takes so many times as many.
 pub(super) const SLOW_FACTOR: u32 = 2;
 
