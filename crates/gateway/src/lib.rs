@@ -20,6 +20,7 @@ mod metrics;
 mod open_call;
 mod orders;
 mod outbound;
+mod own_names;
 mod paused;
 mod pump;
 mod refusal;

@@ -10,6 +10,7 @@ use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
 use crate::orders::Standing;
+use crate::own_names::OwnNames;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on, token};
@@ -65,12 +66,23 @@ fn split(path: &str) -> (Option<Family>, &str) {
 }
 
 fn scrape(shared: &Shared, parts: &Parts) -> Result<Response<ReplyBody>, RefusedRequest> {
-    if shared.bind == Bind::Open {
-        who(shared, parts)?;
+    match &shared.bind {
+        Bind::Open => drop(who(shared, parts)?),
+        Bind::Loopback(names) => keep_pages_out(names, parts)?,
+        Bind::OneRun => {}
     }
     let mut reply = Response::new(ReplyBody::whole(metrics::text(shared)));
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
     Ok(reply)
+}
+
+/// Refuses what a page in a browser may have sent: it could spend the provider's key, which needs no token here.
+fn keep_pages_out(names: &OwnNames, parts: &Parts) -> Result<(), RefusedRequest> {
+    names.check(&parts.headers).map_err(|page| {
+        let hint = "ask under 127.0.0.1 or localhost with the port, or give callers a `[[key]]`: \
+                    `tripwire gateway key new NAME`";
+        RefusedRequest::new(RefusalKind::Forbidden, format!("{page}: without keys, no web page may ask"), hint)
+    })
 }
 
 /// Who sent a request.
@@ -82,7 +94,10 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
         let credentials = if is_ours { Credentials::Brokered } else { Credentials::Own };
         return Ok(Caller { account: run.account.clone(), key: None, credentials });
     }
-    if config.keys.is_empty() && shared.bind == Bind::Loopback {
+    if config.keys.is_empty()
+        && let Bind::Loopback(names) = &shared.bind
+    {
+        keep_pages_out(names, parts)?;
         let account = AccountId::new(AccountKind::Key, LOCAL);
         return Ok(Caller { account, key: None, credentials: Credentials::Passed });
     }

@@ -180,7 +180,7 @@ impl RunGateway {
             connections: AtomicUsize::new(0),
             buffered: BufferPool::default(),
             connections_max: CONNECTIONS_MAX,
-            bind: Bind::Loopback,
+            bind: Bind::OneRun,
             run: Some(door),
             door: CallDoor::default(),
             outbound: settings.outbound,

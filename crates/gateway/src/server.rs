@@ -9,6 +9,7 @@ use crate::door::{AskedDoor, CallDoor};
 use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::orders::Orders;
 use crate::outbound::Outbound;
+use crate::own_names::OwnNames;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
 use crate::shared::{Bind, Metrics, Shared, Talk};
@@ -123,13 +124,12 @@ impl Explain for GatewayError {
 /// When it cannot begin.
 pub fn serve(options: ServeOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), GatewayError> {
     let config = load(&options)?;
-    let bind = if options.listen.ip().is_loopback() { Bind::Loopback } else { Bind::Open };
-    if bind == Bind::Open && config.keys.is_empty() {
+    if !options.listen.ip().is_loopback() && config.keys.is_empty() {
         return Err(GatewayError::NoKeys { address: options.listen });
     }
     let books = Books::open(&options.layout, &config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
-    runtime.block_on(run(options, config, books, bind, ready))
+    runtime.block_on(run(options, config, books, ready))
 }
 
 /// Reads the configuration.
@@ -148,12 +148,13 @@ async fn run(
     mut options: ServeOptions,
     config: Config,
     books: Books,
-    bind: Bind,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), GatewayError> {
     let cannot = |error| GatewayError::Listen { address: options.listen, error };
     let listener = TcpListener::bind(options.listen).await.map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
+    let names = OwnNames::new(address, Vec::new());
+    let bind = if address.ip().is_loopback() { Bind::Loopback(names) } else { Bind::Open };
     let talk = std::mem::replace(&mut options.talk, Box::new(|_| ()));
     let outbound = std::mem::replace(&mut options.outbound, Outbound::new(OnOutbound::Note, Redactor::default()));
     let shared = Arc::new(Shared {
@@ -229,7 +230,7 @@ pub(crate) fn admit(shared: &Arc<Shared>, socket: TcpStream) {
 /// Takes a new configuration over; a broken one keeps the old.
 fn reconfigure(shared: &Arc<Shared>, options: &ServeOptions) {
     match load(options) {
-        Ok(config) if shared.bind == Bind::Open && config.keys.is_empty() => {
+        Ok(config) if matches!(shared.bind, Bind::Open) && config.keys.is_empty() => {
             shared.say("the new configuration has no `[[key]]` and is not taken: others can reach this address");
         }
         Ok(config) => {

@@ -7,6 +7,7 @@ use crate::config::{Config, ToolCalls};
 use crate::door::CallDoor;
 use crate::orders::Orders;
 use crate::outbound::Outbound;
+use crate::own_names::OwnNames;
 use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -28,7 +29,7 @@ pub(crate) struct Shared {
     /// Bytes of requests that are held.
     pub(crate) buffered: BufferPool,
     pub(crate) connections_max: usize,
-    /// Whether callers must present a token although none is configured.
+    /// Where it listens, and so who may call without a token.
     pub(crate) bind: Bind,
     /// The one session that it serves, where a run has the gateway for itself.
     pub(crate) run: Option<RunDoor>,
@@ -48,10 +49,12 @@ pub(crate) struct Shared {
 pub type Talk = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Where the gateway listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Bind {
-    /// On this machine only.
-    Loopback,
+    /// On this machine only, under these names.
+    Loopback(OwnNames),
+    /// On this machine, behind a path that only one run knows.
+    OneRun,
     /// Where others reach it.
     Open,
 }

@@ -8,6 +8,7 @@ mod hook_silent;
 mod hostile;
 mod money;
 mod outbound;
+mod pages;
 mod paused;
 pub(crate) mod support;
 mod telemetry;

@@ -6,6 +6,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 
 pub(crate) struct Connection {
+    host: String,
     reader: BufReader<TcpStream>,
     path: &'static str,
     headers: String,
@@ -27,7 +28,12 @@ impl Connection {
     pub(crate) async fn open(subject: &Subject) -> Self {
         let socket = TcpStream::connect(subject.address).await.expect("it listens");
         socket.set_nodelay(true).expect("a socket");
-        Self { reader: BufReader::new(socket), path: subject.path, headers: subject.headers.clone() }
+        Self {
+            reader: BufReader::new(socket),
+            host: subject.address.to_string(),
+            path: subject.path,
+            headers: subject.headers.clone(),
+        }
     }
 
     async fn send(&mut self, delivery: Delivery, text: &str) {
@@ -37,8 +43,9 @@ impl Connection {
         );
         let body = if stream { body } else { body.replace(r#""stream_options":{"include_usage":true},"#, "") };
         let request = format!(
-            "POST {} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sk-bench\r\n{}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            "POST {} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer sk-bench\r\n{}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             self.path,
+            self.host,
             self.headers,
             body.len()
         );

@@ -1,12 +1,10 @@
 //! Who may ask: only under our own names, from no page of another origin, and with the token where one is demanded.
-//!
-//! A page in a browser can send requests to this machine. Its origin gives it away, and a foreign name that points here
-//! (rebinding) is not one of ours.
 
 use super::refused::Turned;
+use crate::own_names::{ForeignPage, OwnNames, only};
 use crate::token;
 use hyper::StatusCode;
-use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{HeaderMap, HeaderName};
 use std::net::SocketAddr;
 use tripwire_core::record::chain::Digest;
 
@@ -16,38 +14,18 @@ pub(super) const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-tripwire-
 /// The names and the token of one start.
 #[derive(Debug)]
 pub(super) struct Entrance {
-    /// The names under which we are asked; none where others reach us, because the token keeps pages out there.
-    names: Option<[String; 4]>,
+    names: OwnNames,
     token: Option<Digest>,
-    origins: Vec<String>,
 }
 
 impl Entrance {
     pub(super) fn new(address: SocketAddr, token: Option<Digest>, origins: Vec<String>) -> Self {
-        let port = address.port();
-        let names = address.ip().is_loopback().then(|| {
-            [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}"), address.to_string()]
-        });
-        Self { names, token, origins }
+        Self { names: OwnNames::new(address, origins), token }
     }
 
     /// Turns away who has no business here.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Turned> {
-        let host = only(headers, &HOST)?.and_then(|host| host.to_str().ok());
-        let host = host.ok_or_else(|| Turned::new(StatusCode::BAD_REQUEST, "no host was named"))?;
-        if let Some(names) = &self.names
-            && !names.iter().any(|name| name.eq_ignore_ascii_case(host))
-        {
-            return Err(Turned::new(StatusCode::FORBIDDEN, "this host is not served here"));
-        }
-        if let Some(origin) = only(headers, &ORIGIN)? {
-            let is_ours = origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes());
-            let is_named = self.origins.iter().any(|named| named.as_bytes() == origin.as_bytes());
-            if !is_ours && !is_named {
-                let why = "another origin has nothing to ask here; `--origin URL` lets one";
-                return Err(Turned::new(StatusCode::FORBIDDEN, why));
-            }
-        }
+        self.names.check(headers)?;
         let Some(expected) = &self.token else { return Ok(()) };
         match only(headers, &TOKEN_HEADER)?.map(|value| Digest::of(value.as_bytes())) {
             Some(given) if token::same(&given, expected) => Ok(()),
@@ -59,19 +37,20 @@ impl Entrance {
     }
 }
 
-/// The one value of a header; a second one could be read in the place of the first.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Turned> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    match values.next() {
-        None => Ok(first),
-        Some(_) => Err(Turned::new(StatusCode::BAD_REQUEST, format!("the header `{name}` is given twice"))),
+impl From<ForeignPage> for Turned {
+    fn from(page: ForeignPage) -> Self {
+        match page {
+            ForeignPage::NoHost | ForeignPage::Twice(_) => Self::new(StatusCode::BAD_REQUEST, page.to_string()),
+            ForeignPage::Host => Self::new(StatusCode::FORBIDDEN, page.to_string()),
+            ForeignPage::Origin => Self::new(StatusCode::FORBIDDEN, format!("{page}; `--origin URL` lets one")),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();

@@ -1,6 +1,6 @@
 //! One request of a client, carried to the server, and its reply.
 
-use super::entrance::{Entrance, TOKEN_HEADER, only};
+use super::entrance::{Entrance, TOKEN_HEADER};
 use super::messages::{ClientPresence, Posted, PostedForm, Said, ToolMessages};
 use super::moving::{EventStream, OpenAsked};
 use super::refused::{Turned, accepted, json_reply};
@@ -9,6 +9,7 @@ use crate::body::ReplyBody;
 use crate::buffered::{BufferPool, BufferShare};
 use crate::gathered::{GatherError, gather};
 use crate::limits::{ANSWERS_WITHIN, BODY_WAIT, BUFFERED_BYTES_MAX, REQUEST_BYTES_MAX};
+use crate::own_names::only;
 use crate::request::passed_on;
 use crate::upstream::{ReturnedConnection, Upstreams};
 use bytes::Bytes;

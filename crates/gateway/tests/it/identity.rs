@@ -115,7 +115,8 @@ const fn ask(api: Api) -> (&'static str, &'static str) {
 fn read_reply(reader: &mut BufReader<TcpStream>, fixture: &Fixture) -> Vec<u8> {
     let (path, body) = ask(fixture.api);
     let body = body.replace("TEXT", &format!("\"{}\"", "text".repeat(2_000)));
-    let head = format!("POST {path} HTTP/1.1\r\nhost: g\r\naccept-encoding: gzip, br, zstd, deflate\r\n");
+    let host = reader.get_ref().peer_addr().unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\naccept-encoding: gzip, br, zstd, deflate\r\n");
     let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
     reader.get_mut().write_all(request.as_bytes()).unwrap();
     read_head(reader).expect("a head");

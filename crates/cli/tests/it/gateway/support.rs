@@ -242,7 +242,8 @@ impl Gateway {
     pub(super) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
         let mut socket = self.connect();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
+            self.address,
             body.len()
         );
         socket.write_all(request.as_bytes()).unwrap();
