@@ -13,6 +13,7 @@ use crate::own_names::OwnNames;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
 use crate::shared::{Bind, Metrics, Shared, Talk};
+use crate::sole_gateway::{SoleGateway, SoleGatewayError};
 use crate::upstream::{ProxySettings, Upstreams};
 use crate::wire::Family;
 use hyper::server::conn::http1;
@@ -88,6 +89,9 @@ pub enum GatewayError {
         /// The address.
         address: SocketAddr,
     },
+    /// Another gateway keeps the budgets of this workspace.
+    #[error(transparent)]
+    Sole(#[from] SoleGatewayError),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] DriverError),
@@ -103,6 +107,7 @@ impl Explain for GatewayError {
             Self::Read(_) => "check the path after `--config`".into(),
             Self::Listen { .. } => "choose another address with `--listen 127.0.0.1:0`".into(),
             Self::NoKeys { .. } => "make a token with `tripwire gateway key new NAME`, or listen on 127.0.0.1".into(),
+            Self::Sole(error) => error.hint(),
             Self::Ledger(error) => error.hint(),
             Self::Runtime(_) => "raise the limits of this process, then run it again".into(),
         }
@@ -112,6 +117,7 @@ impl Explain for GatewayError {
         match self {
             Self::Config { .. } | Self::Read(_) | Self::Listen { .. } => ExitClass::BadInput,
             Self::NoKeys { .. } => ExitClass::Refused,
+            Self::Sole(error) => error.exit_class(),
             Self::Ledger(error) => error.exit_class(),
             Self::Runtime(_) => ExitClass::Internal,
         }
@@ -127,6 +133,7 @@ pub fn serve(options: ServeOptions, ready: impl FnOnce(SocketAddr)) -> Result<()
     if !options.listen.ip().is_loopback() && config.keys.is_empty() {
         return Err(GatewayError::NoKeys { address: options.listen });
     }
+    let _sole = SoleGateway::claim(&options.layout)?;
     let books = Books::open(&options.layout, &config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
     runtime.block_on(run(options, config, books, ready))

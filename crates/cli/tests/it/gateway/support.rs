@@ -188,6 +188,10 @@ impl Gateway {
         self.dir.path().join("w")
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(super) fn stderr(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("stderr")).unwrap()
     }

@@ -51,6 +51,31 @@ fn gate_8_gateway_does_not_begin_with_a_broken_configuration_or_where_others_rea
 }
 
 #[test]
+fn gate_8_gateway_a_second_one_in_a_workspace_does_not_begin_and_names_the_first() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(10, 10).as_bytes()));
+    let gateway = Gateway::start(&config(&provider, "budget = \"1usd\""));
+    let second = gateway.verb(&["gateway", "--listen", "127.0.0.1:0"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(11), "{said}");
+    let pid = gateway.pid().to_string();
+    assert!(said.contains(&format!("process {pid}")) && said.contains("--workspace"), "{said}");
+    assert!(said.contains(&format!("kill {pid}")), "{said}");
+}
+
+#[test]
+fn gate_8_gateway_usage_is_shown_while_one_runs_and_the_next_one_begins_after_it() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(10, 10).as_bytes()));
+    let text = config(&provider, "budget = \"1usd\"");
+    let gateway = Gateway::start(&text);
+    let ask = r#"{"model":"claude-sonnet-4-5","max_tokens":10,"messages":[]}"#;
+    assert_eq!(gateway.post("/anthropic/v1/messages", ask).status, 200);
+    assert_eq!(gateway.spent(), 180);
+    let next = Gateway::start_in(gateway.kill(), &text);
+    assert_eq!(next.post("/anthropic/v1/messages", ask).status, 200);
+    assert_eq!(next.spent(), 360);
+}
+
+#[test]
 fn gate_8_cost_shows_the_dated_price_list_and_says_when_there_is_nothing_to_show() {
     let dir = TestDir::new();
     let prices = run(&dir, &["cost", "--prices", "--json"]);

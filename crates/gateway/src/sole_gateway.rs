@@ -1,0 +1,104 @@
+//! One gateway at a time keeps the budgets of a workspace: a second one would know nothing of what the first one has reserved,
+//! and every budget could be spent twice.
+
+use std::borrow::Cow;
+use std::io::{self, Write as _};
+use std::path::Path;
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::{self, FileAction, FileError};
+use tripwire_fs::lock::{FileLock, Wait};
+use tripwire_workspace::geometry::layout::Layout;
+
+/// The longest number of a process.
+const PID_BYTES_MAX: u64 = 32;
+
+/// The right to keep the budgets of a workspace, for as long as this value lives; the system takes it back from a dead process.
+#[derive(Debug)]
+pub(crate) struct SoleGateway {
+    _lock: FileLock,
+}
+
+/// Why the right cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SoleGatewayError {
+    /// Another gateway has it.
+    #[error("a gateway already runs for this workspace{}", holder(*.pid))]
+    Taken {
+        /// The other one's process, where it is known.
+        pid: Option<u32>,
+    },
+    /// The lock cannot be made.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+impl Explain for SoleGatewayError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Taken { pid: Some(pid) } => {
+                format!("end that one with `kill {pid}`, or keep the budgets elsewhere with `--workspace DIR`").into()
+            }
+            Self::Taken { pid: None } => "end that one, or keep the budgets elsewhere with `--workspace DIR`".into(),
+            Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Taken { .. } => ExitClass::Refused,
+            Self::File(error) => error.exit_class(),
+        }
+    }
+}
+
+impl SoleGateway {
+    /// Takes the right, or says who has it.
+    pub(crate) fn claim(layout: &Layout) -> Result<Self, SoleGatewayError> {
+        file::make_folder(&layout.state())?;
+        let path = layout.state().join("gateway.lock");
+        let lock = FileLock::take(&path, Wait::No).map_err(|error| {
+            let is_taken = error.kind() == io::ErrorKind::WouldBlock;
+            if is_taken { SoleGatewayError::Taken { pid: pid_in(&path) } } else { error.into() }
+        })?;
+        let written = lock.set_len(0).and_then(|()| (&*lock).write_all(std::process::id().to_string().as_bytes()));
+        written.map_err(FileError::at(&path, FileAction::Write))?;
+        Ok(Self { _lock: lock })
+    }
+}
+
+/// The process that wrote itself into the lock; it may not have come to that yet.
+fn pid_in(path: &Path) -> Option<u32> {
+    let bytes = file::read_bounded(path, PID_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tripwire_testing::TestDir;
+
+    #[test]
+    fn gate_8_the_second_gateway_of_a_workspace_is_refused_and_told_of_the_first() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        let _first = SoleGateway::claim(&layout).unwrap();
+        let refused = SoleGateway::claim(&layout).unwrap_err();
+        let pid = std::process::id();
+        assert_eq!(refused.to_string(), format!("a gateway already runs for this workspace (process {pid})"));
+        assert!(refused.hint().contains(&format!("kill {pid}")) && refused.hint().contains("--workspace"));
+    }
+
+    #[test]
+    fn gate_8_a_gateway_begins_where_the_one_before_has_ended_and_in_another_workspace() {
+        let (dir, other) = (TestDir::new(), TestDir::new());
+        let layout = Layout::at(dir.path());
+        let first = SoleGateway::claim(&layout).unwrap();
+        assert!(SoleGateway::claim(&Layout::at(other.path())).is_ok());
+        drop(first);
+        assert!(SoleGateway::claim(&layout).is_ok());
+    }
+}
