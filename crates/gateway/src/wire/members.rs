@@ -9,8 +9,16 @@ use std::ops::Range;
 use tripwire_core::units::Tokens;
 
 /// Members through which a request offers tools, in any of the APIs.
-const OFFERS_TOOLS: [&str; 7] =
-    ["tools", "functions", "mcp_servers", "previous_response_id", "conversation", "prompt", "cachedContent"];
+const OFFERS_TOOLS: [&str; 8] = [
+    "tools",
+    "functions",
+    "mcp_servers",
+    "previous_response_id",
+    "conversation",
+    "prompt",
+    "cachedContent",
+    "cached_content",
+];
 
 /// An object inside a text.
 #[derive(Debug)]

@@ -196,6 +196,26 @@ fn gate_8_a_request_that_two_readers_could_read_differently_is_refused() {
 }
 
 #[test]
+fn gate_8_a_request_that_names_a_cache_or_an_earlier_reply_may_call_tools_in_either_spelling() {
+    for (api, body) in [
+        (Api::Gemini, r#"{"contents":[],"cachedContent":"cachedContents/1"}"#),
+        (Api::Gemini, r#"{"contents":[],"cached_content":"cachedContents/1"}"#),
+        (Api::Gemini, r#"{"contents":[],"tools":[{"function_declarations":[]}]}"#),
+        (Api::OpenAiResponses, r#"{"model":"m","previous_response_id":"r"}"#),
+    ] {
+        assert!(read(api, body).unwrap().may_call_tools, "{body}");
+    }
+}
+
+#[test]
+fn gate_8_a_request_that_offers_nothing_may_call_no_tools() {
+    for body in [r#"{"contents":[]}"#, r#"{"contents":[],"cached_content":null}"#, r#"{"contents":["cached_content"]}"#]
+    {
+        assert!(!read(Api::Gemini, body).unwrap().may_call_tools, "{body}");
+    }
+}
+
+#[test]
 fn gate_8_every_path_is_priced_free_or_refused() {
     let kind = |family: Family, method: &str, path: &str| match path_kind(family, method, path) {
         PathKind::Priced { model, delivery, .. } => format!("priced {} {delivery:?}", model.unwrap_or_default()),
