@@ -242,11 +242,7 @@ impl Config {
         reader.check_names(read.key.iter().map(|key| &key.name))?;
         reader.check_names(read.team.iter().map(|team| &team.name))?;
         reader.check_names(read.org.iter().map(|org| &org.name))?;
-        for fallback in read.provider.iter().flat_map(|provider| &provider.fallback) {
-            if !providers.iter().any(|provider| provider.name == *fallback.get_ref()) {
-                return Err(reader.wrong(fallback.span(), format!("there is no provider `{}`", fallback.get_ref())));
-            }
-        }
+        reader.check_fallbacks(&read.provider)?;
         let (mut keys, mut accounts) = (Vec::new(), Vec::new());
         let orgs: Vec<&str> = read.org.iter().map(|org| org.name.get_ref().as_str()).collect();
         let teams: Vec<&str> = read.team.iter().map(|team| team.name.get_ref().as_str()).collect();
@@ -263,7 +259,12 @@ impl Config {
             let parent = reader.parent(AccountKind::Team, key.team.as_ref(), &teams)?;
             let settings = AccountSettings { parent, budget: reader.budget(key.budget.as_ref())? };
             accounts.push((AccountId::new(AccountKind::Key, key.name.get_ref()), settings));
-            keys.push(reader.key(key)?);
+            let read = reader.key(key)?;
+            if keys.iter().any(|known: &Key| known.token == read.token) {
+                let what = "the digest is given twice: nobody could tell whose calls these are";
+                return Err(reader.wrong(key.token_sha256.span(), what.to_owned()));
+            }
+            keys.push(read);
         }
         let buffered_bytes_max = match &read.buffered_mib {
             None => BUFFERED_BYTES_MAX,
@@ -336,6 +337,28 @@ impl Reader<'_> {
             }
             if !seen.insert(text.as_str()) {
                 return Err(self.wrong(name.span(), format!("the name `{text}` is given twice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who takes over has to understand the same requests, and to be somebody else.
+    fn check_fallbacks(&self, providers: &[ProviderText]) -> Result<(), ConfigError> {
+        for provider in providers {
+            for fallback in &provider.fallback {
+                let name = fallback.get_ref();
+                let what = match providers.iter().find(|known| known.name.get_ref() == name) {
+                    None => format!("there is no provider `{name}`"),
+                    Some(found) if found.name.get_ref() == provider.name.get_ref() => {
+                        format!("`{name}` cannot take over from itself")
+                    }
+                    Some(found) if found.api != provider.api => {
+                        let (ours, theirs) = (provider.api.as_str(), found.api.as_str());
+                        format!("`{name}` speaks `{theirs}` and cannot take over requests for `{ours}`")
+                    }
+                    Some(_) => continue,
+                };
+                return Err(self.wrong(fallback.span(), what));
             }
         }
         Ok(())
@@ -483,11 +506,35 @@ models = ["claude-*"]
     }
 
     #[test]
+    fn gate_8_two_keys_with_one_digest_are_refused_at_the_second() {
+        let second = format!("[[key]]\nname = \"cd\"\ntoken_sha256 = \"{}\"\n", "0".repeat(64));
+        let twice = format!("{GOOD}{second}");
+        let error = Config::parse(&twice, &env).unwrap_err().to_string();
+        assert!(error.starts_with("line 31, column 16: the digest is given twice"), "{error}");
+    }
+
+    #[test]
+    fn gate_8_two_keys_with_digests_of_their_own_are_read() {
+        let second = format!("[[key]]\nname = \"cd\"\ntoken_sha256 = \"{}\"\n", "1".repeat(64));
+        assert_eq!(Config::parse(&format!("{GOOD}{second}"), &env).unwrap().keys.len(), 2);
+    }
+
+    #[test]
     fn a_mistake_is_named_with_its_line_and_column() {
         for (from, to, expected) in [
             ("api = \"anthropic\"", "api = \"cohere\"", "line 4, column 7"),
             ("key_env = \"MAIN_KEY\"", "key_env = \"NO_KEY\"", "line 6, column 11: the variable `NO_KEY` is not set"),
             ("fallback = [\"other\"]", "fallback = [\"nobody\"]", "line 7, column 13: there is no provider `nobody`"),
+            (
+                "fallback = [\"other\"]",
+                "fallback = [\"other\", \"main\"]",
+                "line 7, column 22: `main` cannot take over from itself",
+            ),
+            (
+                "name = \"other\"\napi = \"anthropic\"",
+                "name = \"other\"\napi = \"openai\"",
+                "line 7, column 13: `other` speaks `openai` and cannot take over requests for `anthropic`",
+            ),
             ("5usd/day", "5usd/week", "line 27, column 10: `5usd/week` is no budget"),
             ("team = \"web\"", "team = \"app\"", "line 25, column 8: there is no team `app`"),
             ("token_sha256 = \"00", "token_sha256 = \"zz", "line 26, column 16: `token_sha256` is not"),
