@@ -22,6 +22,8 @@ pub(crate) struct WorstCase {
     pub(crate) is_lowered: bool,
     /// The most tokens that go in.
     pub(crate) input: Tokens,
+    /// The most tokens that go in and come out, in all replies.
+    pub(crate) tokens: Tokens,
     /// Whether the model has a price of its own.
     pub(crate) basis: PriceBasis,
 }
@@ -38,9 +40,10 @@ pub(crate) fn worst_case(
         InputBound::Window => prices::input_max(model),
     };
     let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(facts.server_calls));
+    let output = |limit: Tokens| Tokens::new(limit.get().saturating_mul(facts.replies));
+    let tokens = |limit: Tokens| input.plus(output(limit));
     let all = |limit: Tokens| {
-        let output = Tokens::new(limit.get().saturating_mul(facts.replies));
-        let cost = list.worst_case(model, input, output, facts.cache);
+        let cost = list.worst_case(model, input, output(limit), facts.cache);
         (times(cost.micro_usd, facts.price_per_mille).plus(tools), cost.basis)
     };
     let wanted = facts.limit.unwrap_or_else(|| prices::output_max(model)).max(facts.limit_min);
@@ -48,7 +51,7 @@ pub(crate) fn worst_case(
     let Some(left) = left.filter(|left| amount > *left) else {
         // With a budget the limit that was counted with has to stand in the request.
         let is_lowered = left.is_some() && facts.limit.is_none();
-        return Ok(WorstCase { amount, limit: wanted, is_lowered, input, basis });
+        return Ok(WorstCase { amount, limit: wanted, is_lowered, input, tokens: tokens(wanted), basis });
     };
     let least = all(facts.limit_min).0;
     if least > left {
@@ -61,7 +64,7 @@ pub(crate) fn worst_case(
         if all(Tokens::new(middle)).0 <= left { low = middle } else { high = middle - 1 }
     }
     let limit = Tokens::new(low);
-    Ok(WorstCase { amount: all(limit).0, limit, is_lowered: true, input, basis })
+    Ok(WorstCase { amount: all(limit).0, limit, is_lowered: true, input, tokens: tokens(limit), basis })
 }
 
 /// An amount in thousandths of itself, rounded up.

@@ -1,8 +1,9 @@
-//! The ledger in memory and on disk, and each key's last minute: what all requests share under one lock.
+//! The ledger in memory and on disk, and the keys' last minutes: what all requests share under one lock.
 
 use crate::admission::WorstCase;
 use crate::config::{Config, Key};
-use std::collections::{BTreeMap, VecDeque};
+use crate::incoming::Caller;
+use crate::key_rates::KeyRates;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{
@@ -25,38 +26,9 @@ pub(crate) const RELOAD: &str = "RELOAD";
 pub(crate) struct Books {
     ledger: Ledger,
     book: LedgerBook,
-    minutes: BTreeMap<String, Minute>,
+    rates: KeyRates,
     /// Why the journal can no longer be written; then nothing passes.
     pub(crate) broken: Option<String>,
-}
-
-/// What a key did in the last minute.
-#[derive(Debug, Default)]
-struct Minute {
-    calls: VecDeque<(u64, u64)>,
-}
-
-const MINUTE_MS: u64 = 60_000;
-/// Calls of a minute that are remembered one by one.
-const CALLS_MAX: usize = 100_000;
-
-impl Minute {
-    /// How long to wait until another call fits; nothing if it fits now.
-    fn wait(&mut self, key: &Key, now_ms: u64) -> Option<Duration> {
-        while self.calls.front().is_some_and(|(at, _)| at + MINUTE_MS <= now_ms) {
-            self.calls.pop_front();
-        }
-        let until = |at: u64| Duration::from_millis((at + MINUTE_MS).saturating_sub(now_ms).max(1));
-        let count = self.calls.len() as u64;
-        if key.requests_per_minute.is_some_and(|most| count >= most) || self.calls.len() >= CALLS_MAX {
-            return Some(self.calls.front().map_or(Duration::from_secs(60), |(at, _)| until(*at)));
-        }
-        let tokens: u64 = self.calls.iter().map(|(_, tokens)| tokens).sum();
-        if key.tokens_per_minute.is_some_and(|most| tokens >= most) {
-            return Some(self.calls.front().map_or(Duration::from_secs(60), |(at, _)| until(*at)));
-        }
-        None
-    }
 }
 
 impl Books {
@@ -71,14 +43,14 @@ impl Books {
             LedgerRecord::Noted { kind, .. } if kind.as_str() == RELOAD => ledger.configure(accounts(config)),
             LedgerRecord::Noted { .. } | LedgerRecord::Refused { .. } => {}
         })?;
-        Ok(Self { ledger, book, minutes: BTreeMap::new(), broken: None })
+        Ok(Self { ledger, book, rates: KeyRates::default(), broken: None })
     }
 
     /// Opens the ledger of a workspace for one session, which nobody has booked on before.
     pub(crate) fn of_session(layout: &Layout, config: &Config) -> Result<Self, DriverError> {
         let mut ledger = Ledger::default();
         ledger.configure(config.accounts.iter().cloned());
-        Ok(Self { ledger, book: LedgerBook::open(layout)?, minutes: BTreeMap::new(), broken: None })
+        Ok(Self { ledger, book: LedgerBook::open(layout)?, rates: KeyRates::default(), broken: None })
     }
 
     /// Takes over a new configuration.
@@ -96,14 +68,19 @@ impl Books {
         self.ledger.left(account, clock::now().date())
     }
 
-    /// Reserves a worst case.
-    pub(crate) fn reserve(&mut self, account: &AccountId, worst: &WorstCase) -> Result<ReservationId, ReserveError> {
-        self.ledger.reserve(account, worst.amount, clock::now().date())
+    /// Reserves a worst case, and its tokens in the minute of a caller's key.
+    pub(crate) fn reserve(&mut self, caller: &Caller, worst: &WorstCase) -> Result<ReservationId, ReserveError> {
+        let id = self.ledger.reserve(&caller.account, worst.amount, clock::now().date())?;
+        if let Some(key) = &caller.key {
+            self.rates.hold(key, id, worst.tokens);
+        }
+        Ok(id)
     }
 
     /// Frees a reservation whose request never left or was refused.
     pub(crate) fn release(&mut self, id: ReservationId) {
         self.ledger.release(id);
+        self.rates.free(id);
     }
 
     /// Books a call and writes it down; the record gets its path and its excess here.
@@ -111,12 +88,7 @@ impl Books {
         let settled = self.ledger.settle(id, call.micro_usd, clock::now().date())?;
         call.path = settled.path;
         call.excess = settled.excess;
-        if let Some(caller) = call.path.first().filter(|account| account.kind == AccountKind::Key) {
-            let minute = self.minutes.entry(caller.name.to_string()).or_default();
-            if let Some(last) = minute.calls.back_mut() {
-                last.1 += call.usage.total().get();
-            }
-        }
+        self.rates.settle(id, call.usage.total(), clock::now().epoch_ms());
         let record = LedgerRecord::Settled(Box::new(call.clone()));
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let written = self.book.append_call(&record, clock::now(), took_ms);
@@ -126,13 +98,12 @@ impl Books {
 
     /// Counts a request of a key, or says how long it has to wait.
     pub(crate) fn count(&mut self, key: &Key) -> Option<Duration> {
-        let now = clock::now().epoch_ms();
-        let minute = self.minutes.entry(key.name.clone()).or_default();
-        let wait = minute.wait(key, now);
-        if wait.is_none() {
-            minute.calls.push_back((now, 0));
-        }
-        wait
+        self.rates.count(key, clock::now().epoch_ms())
+    }
+
+    /// How long a call of a key has to wait until its tokens fit.
+    pub(crate) fn tokens_wait(&mut self, key: &Key) -> Option<Duration> {
+        self.rates.wait(key, clock::now().epoch_ms())
     }
 
     /// Notes something that people should know.

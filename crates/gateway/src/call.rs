@@ -286,6 +286,11 @@ fn reserve_here(
         shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
         RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint())
     };
+    if let Some(key) = &call.caller.key
+        && let Some(wait) = books.tokens_wait(key)
+    {
+        return Err(RefusedRequest::minute_used(key, wait));
+    }
     let left = books.left(account).map_err(|error| refused(&error, MicroUsd::ZERO))?;
     let left = [left, most].into_iter().flatten().min();
     let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
@@ -298,7 +303,7 @@ fn reserve_here(
         shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
-    let reservation = books.reserve(account, &worst).map_err(|error| refused(&error, worst.amount))?;
+    let reservation = books.reserve(&call.caller, &worst).map_err(|error| refused(&error, worst.amount))?;
     drop(books);
     if let Some(run) = shared.run.as_ref().filter(|_| is_own(call)) {
         run.count_own_credential();

@@ -15,6 +15,7 @@ mod event_edge;
 mod fallback;
 mod gathered;
 mod incoming;
+mod key_rates;
 mod limits;
 mod metrics;
 mod open_call;

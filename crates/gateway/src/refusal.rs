@@ -1,6 +1,7 @@
 //! Refusals in the words and the form of each API: clients act on status and type, people read the reason.
 
 use crate::body::ReplyBody;
+use crate::config::Key;
 use crate::wire::{Api, Family};
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -94,6 +95,12 @@ impl RefusedRequest {
     pub(crate) fn stopped() -> Self {
         let reason = "this workspace is stopped (`.geometry/STOP`)";
         Self::new(RefusalKind::Forbidden, reason, "go on with `tripwire resume`")
+    }
+
+    /// The refusal of a key that has to wait.
+    pub(crate) fn minute_used(key: &Key, wait: Duration) -> Self {
+        let reason = format!("the key `{}` has used up its minute", key.name);
+        Self::new(RefusalKind::Rate(wait), reason, "wait, or raise its rates")
     }
 
     /// What a provider refused with, for a client whose stream has begun.

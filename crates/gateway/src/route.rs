@@ -144,8 +144,7 @@ async fn pass(
     if let Some(key) = &caller.key
         && let Some(wait) = shared.books().count(key)
     {
-        let reason = format!("the key `{}` has used up its minute", key.name);
-        return Err(RefusedRequest::new(RefusalKind::Rate(wait), reason, "wait, or raise its rates"));
+        return Err(RefusedRequest::minute_used(key, wait));
     }
     if parts.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(RefusedRequest::new(RefusalKind::BadRequest, "the request is packed", "send it as plain JSON"));

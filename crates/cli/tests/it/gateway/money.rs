@@ -211,3 +211,44 @@ fn gate_8_gateway_a_closed_account_lets_no_path_without_a_price_pass() {
     assert_eq!(gateway.post("/openai/v1/embeddings", "{}").status, 403);
     assert_eq!(provider.requests(), asked);
 }
+
+/// A provider that answers only when it may.
+fn waiting(may_answer: std::sync::mpsc::Receiver<()>) -> Provider {
+    let may_answer = std::sync::Mutex::new(may_answer);
+    Provider::new(move |_, socket| {
+        may_answer.lock().unwrap().recv().unwrap();
+        say(socket, "200 OK", "application/json", message(10, 10).as_bytes());
+    })
+}
+
+#[test]
+fn gate_8_gateway_tokens_of_a_minute_hold_for_calls_at_the_same_time_too() {
+    let (answer, may_answer) = std::sync::mpsc::channel();
+    let provider = waiting(may_answer);
+    let gateway = Gateway::start(&config(&provider, "tokens_per_minute = 1000"));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| gateway.post("/anthropic/v1/messages", ASK).status);
+        super::support::until("it arrived", || provider.requests() == 1);
+        let second = gateway.post("/anthropic/v1/messages", ASK);
+        assert_eq!((second.status, second.header("retry-after")), (429, Some("1")), "{second:?}");
+        assert_eq!(provider.requests(), 1);
+        answer.send(()).unwrap();
+        assert_eq!(first.join().unwrap(), 200);
+    });
+}
+
+#[test]
+fn gate_8_gateway_calls_whose_tokens_fit_a_minute_together_pass_and_one_leaves_what_it_did_not_use() {
+    let (answer, may_answer) = std::sync::mpsc::channel();
+    let provider = waiting(may_answer);
+    let gateway = Gateway::start(&config(&provider, "tokens_per_minute = 4000"));
+    std::thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(|| gateway.post("/anthropic/v1/messages", ASK).status));
+        super::support::until("both arrived", || provider.requests() == 2);
+        (0..4).for_each(|_| answer.send(()).unwrap());
+        assert_eq!(both.map(|call| call.join().unwrap()), [200, 200]);
+    });
+    for _ in 0..2 {
+        assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200);
+    }
+}
