@@ -173,24 +173,47 @@ async fn pass(
             keep_secrets(shared, &call)?;
             through(shared, &call).await
         }
-        PathKind::Unpriced => {
-            keep_secrets(shared, &call)?;
-            paused::until_resumed(shared).await?;
-            let IncomingCall { parts, provider, caller, .. } = &call;
-            // A closed account has nothing left either, and a client without hooks is guarded by what can be read alone.
-            let is_bounded =
-                !matches!(shared.books().left(&caller.account), Ok(None)) || (shared.run.is_some() && shared.asks());
-            if is_bounded && provider.unpriced == Unpriced::Refuse {
-                let reason = format!("`{} {rest}` has no price, and a budget or a guard applies", parts.method);
-                let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);
-                return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint));
-            }
-            shared.metrics.unpriced.fetch_add(1, Ordering::Relaxed);
-            // The path may carry names of things, never a token: that stands in headers and in the query.
-            shared.books().note("UNPRICED", &format!("{}: {} {rest}", caller.account, parts.method));
-            through(shared, &call).await
+        kind @ (PathKind::Unpriced | PathKind::NoTools) => unpriced(shared, &call, &kind).await,
+    }
+}
+
+/// Passes a request that nobody can price, unless something applies to its caller that only priced paths are held to.
+async fn unpriced(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    kind: &PathKind,
+) -> Result<Response<ReplyBody>, RefusedRequest> {
+    keep_secrets(shared, call)?;
+    paused::until_resumed(shared).await?;
+    let IncomingCall { parts, rest, provider, caller, .. } = call;
+    if let Some(bound) = bound_of(shared, caller, kind).filter(|_| provider.unpriced == Unpriced::Refuse) {
+        let reason = format!("`{} {rest}` has no price, and {bound} applies", parts.method);
+        let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);
+        return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint));
+    }
+    shared.metrics.unpriced.fetch_add(1, Ordering::Relaxed);
+    // The path may carry names of things, never a token: that stands in headers and in the query.
+    shared.books().note("UNPRICED", &format!("{}: {} {rest}", caller.account, parts.method));
+    through(shared, call).await
+}
+
+/// What a request without a price would get around.
+fn bound_of(shared: &Shared, caller: &Caller, kind: &PathKind) -> Option<&'static str> {
+    // A closed account has nothing left either.
+    if !matches!(shared.books().left(&caller.account), Ok(None)) {
+        return Some("a budget");
+    }
+    if let Some(key) = &caller.key {
+        if !key.models.is_empty() {
+            return Some("the key's list of `models`");
+        }
+        if key.tokens_per_minute.is_some() {
+            return Some("the key's `tokens_per_minute`");
         }
     }
+    // A client without hooks is guarded by what can be read alone.
+    let is_guarded = shared.asks() && (shared.run.is_some() || *kind == PathKind::Unpriced);
+    is_guarded.then_some("the guard of tool calls")
 }
 
 /// Reads the whole body of a reply, which has the same bound in size and time.

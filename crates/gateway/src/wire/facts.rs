@@ -65,6 +65,8 @@ pub enum PathKind {
     Free,
     /// It may cost something that we cannot tell.
     Unpriced,
+    /// The same, and no reply asks for tools: embeddings, speech, images.
+    NoTools,
 }
 
 /// What a request says that matters for its price.

@@ -212,6 +212,39 @@ fn gate_8_gateway_a_closed_account_lets_no_path_without_a_price_pass() {
     assert_eq!(provider.requests(), asked);
 }
 
+#[test]
+fn gate_8_gateway_what_holds_for_priced_paths_is_not_got_around_by_one_without_a_price() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", b"{}"));
+    for (key, path, word) in [
+        ("models = [\"claude-*\"]", "/openai/v1/embeddings", "`models`"),
+        ("tokens_per_minute = 1000", "/openai/v1/embeddings", "`tokens_per_minute`"),
+        ("", "/anthropic/v1/messages/batches", "the guard of tool calls"),
+        ("", "/openai/v1/threads/runs", "the guard of tool calls"),
+    ] {
+        let text = config(&provider, key);
+        let refused = Gateway::start(&text).post(path, "{}");
+        assert!(refused.status == 403 && refused.body.contains(word), "{key} {path}: {refused:?}");
+        assert!(refused.body.contains("unpriced = \\\"allow\\\""), "{refused:?}");
+        assert_eq!(provider.requests(), 0);
+    }
+}
+
+#[test]
+fn gate_8_gateway_a_path_without_a_price_passes_where_nothing_is_got_around_or_it_is_allowed() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", b"{}"));
+    let plain = config(&provider, "");
+    let allowed = config(&provider, "models = [\"claude-*\"]\ntokens_per_minute = 1000")
+        .replace("key_env", "unpriced = \"allow\"\nkey_env");
+    for (text, path) in [
+        (plain.clone(), "/openai/v1/embeddings"),
+        (plain.clone(), "/gemini/v1beta/models/gemini-embedding-001:embedContent"),
+        (format!("tool_calls = \"pass\"\n{plain}"), "/anthropic/v1/messages/batches"),
+        (allowed, "/anthropic/v1/messages/batches"),
+    ] {
+        assert_eq!(Gateway::start(&text).post(path, "{}").status, 200, "{path}");
+    }
+}
+
 /// A provider that answers only when it may.
 fn waiting(may_answer: std::sync::mpsc::Receiver<()>) -> Provider {
     let may_answer = std::sync::Mutex::new(may_answer);
