@@ -125,7 +125,7 @@ async fn ask(
     let mut standing = shared.orders.follow();
     let sent = tokio::select! {
         biased;
-        _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Err(RefusedRequest::stopped()),
+        _ = standing.wait_for(|standing| *standing == Standing::Stopped) => return Err(RefusedRequest::stopped(&shared.orders)),
         sent = shared.upstreams.send(provider.destination(), request) => sent,
     };
     let (reply, connection) = match sent {

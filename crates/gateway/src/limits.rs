@@ -38,6 +38,8 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(15);
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(1_000);
 /// How long open replies may take after SIGTERM.
 pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(10);
+/// How long what is cut after that may take to be settled and told.
+pub(crate) const CUT_WAIT: Duration = Duration::from_millis(500);
 /// How long a connection to a provider may be idle and is still used again: providers keep them open for minutes.
 pub(crate) const REUSED_WITHIN: Duration = Duration::from_secs(90);
 /// The same for a tool server. The usual one is a Node program, which closes after five seconds.

@@ -38,7 +38,7 @@ impl Orders {
 
     /// What is ordered now: nothing leaves after a person was told that everything is stopped or paused.
     pub(crate) fn look(&self) -> Standing {
-        let now = if self.ended.load(Ordering::Relaxed) { Standing::Stopped } else { read(&self.layout) };
+        let now = if self.has_ended() { Standing::Stopped } else { read(&self.layout) };
         self.known.send_if_modified(|known| std::mem::replace(known, now) != now);
         now
     }
@@ -47,6 +47,11 @@ impl Orders {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.look();
+    }
+
+    /// Whether the stop is the gateway's own end, and no order of a person.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Tells of every change.

@@ -46,7 +46,7 @@ pub(crate) async fn until_resumed(shared: &Arc<Shared>) -> Result<(), RefusedReq
     let waited = timeout(PAUSE_WAIT, going).await;
     match waited.ok().and_then(Result::ok).map(|standing| *standing) {
         Some(Standing::Going) => Ok(()),
-        Some(Standing::Stopped) => Err(RefusedRequest::stopped()),
+        Some(Standing::Stopped) => Err(RefusedRequest::stopped(&shared.orders)),
         Some(Standing::Paused) | None => Err(RefusedRequest::new(
             RefusalKind::Forbidden,
             "this workspace is paused (`.geometry/PAUSE`)",

@@ -86,7 +86,7 @@ pub(crate) async fn run(mut reply: Reply, client: Sender<Piece>) {
         Ended::Cancelled => open.settle(CallEnd::Cancelled),
         Ended::Stopped => {
             open.settle(CallEnd::Stopped);
-            tell.push(cut(&RefusedRequest::stopped(), &open, encoding, &edge));
+            tell.push(cut(&RefusedRequest::stopped(&shared.orders), &open, encoding, &edge));
         }
         Ended::Chanted => {
             let saved = open.worst.amount;

@@ -2,6 +2,7 @@
 
 use crate::body::ReplyBody;
 use crate::config::Key;
+use crate::orders::Orders;
 use crate::wire::{Api, Family};
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -91,8 +92,11 @@ impl RefusedRequest {
         Self { kind, reason: reason.into(), hint: hint.into() }
     }
 
-    /// The refusal while a workspace is stopped.
-    pub(crate) fn stopped() -> Self {
+    /// The refusal of what a stop cuts or keeps from beginning.
+    pub(crate) fn stopped(orders: &Orders) -> Self {
+        if orders.has_ended() {
+            return Self::new(RefusalKind::Busy, "the gateway ends", "try again in a moment");
+        }
         let reason = "this workspace is stopped (`.geometry/STOP`)";
         Self::new(RefusalKind::Forbidden, reason, "go on with `tripwire resume`")
     }

@@ -17,16 +17,13 @@ use crate::request::{Packing, outgoing, passed_on, token};
 use crate::shared::{Bind, Shared};
 use crate::token::same;
 use crate::wire::{Family, PathKind, path_kind, read_request};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use tokio::time::timeout;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tripwire_core::ledger::{AccountId, AccountKind};
 use tripwire_core::record::chain::Digest;
 
@@ -35,10 +32,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     shared.metrics.requests.fetch_add(1, Ordering::Relaxed);
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().to_owned();
-    let path = match &shared.run {
-        None => path.as_str(),
-        Some(run) => run.strip(&path).unwrap_or_default(),
-    };
+    let path = inner_path(&shared, &path);
     let (family, rest) = split(path);
     let done = match (family, path) {
         (None, "/healthz") => Ok(Response::new(ReplyBody::whole("ok\n"))),
@@ -54,6 +48,19 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
         shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
         refusal.reply(family.unwrap_or(Family::OpenAi))
     }))
+}
+
+/// The path behind the segment that only a run knows.
+fn inner_path<'p>(shared: &Shared, path: &'p str) -> &'p str {
+    match &shared.run {
+        None => path,
+        Some(run) => run.strip(path).unwrap_or_default(),
+    }
+}
+
+/// Whose form a request expects its errors in.
+pub(crate) fn family_of(shared: &Shared, request: &Request<Incoming>) -> Family {
+    split(inner_path(shared, request.uri().path())).0.unwrap_or(Family::OpenAi)
 }
 
 /// The family and the provider's own path.
@@ -134,7 +141,7 @@ async fn pass(
         ));
     }
     if shared.orders.known() == Standing::Stopped {
-        return Err(RefusedRequest::stopped());
+        return Err(RefusedRequest::stopped(&shared.orders));
     }
     let config = shared.config();
     let provider = config.provider_of(family).ok_or_else(|| {
@@ -216,17 +223,6 @@ fn bound_of(shared: &Shared, caller: &Caller, kind: &PathKind) -> Option<&'stati
     is_guarded.then_some("the guard of tool calls")
 }
 
-/// Reads the whole body of a reply, which has the same bound in size and time.
-async fn read(body: Incoming) -> Result<Bytes, RefusedRequest> {
-    match timeout(BODY_WAIT, Limited::new(body, REQUEST_BYTES_MAX).collect()).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) | Err(_) => {
-            Err(RefusedRequest::new(RefusalKind::BadRequest, "the request broke off", "send it whole"))
-        }
-    }
-}
-
 fn too_many_bytes(_: PoolFull) -> RefusedRequest {
     let hint = "try again in a moment, or raise `buffered_mib` in the configuration";
     RefusedRequest::new(RefusalKind::Busy, "the requests under way hold too many bytes", hint)
@@ -237,8 +233,34 @@ fn too_large() -> RefusedRequest {
     RefusedRequest::new(RefusalKind::TooLarge, reason, "send less at once")
 }
 
-/// Passes a request that costs nothing, or that nobody can price, and its whole reply.
+/// Passes a request that costs nothing, or that nobody can price, and its whole reply; a stop cuts it.
 async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
+    let _counted = PassedReply::begin(&shared.metrics.streams);
+    let mut standing = shared.orders.follow();
+    tokio::select! {
+        biased;
+        _ = standing.wait_for(|standing| *standing == Standing::Stopped) => Err(RefusedRequest::stopped(&shared.orders)),
+        passed = pass_whole(shared, call) => passed,
+    }
+}
+
+/// A reply under way that is passed on as a whole: the end of the gateway waits for it.
+struct PassedReply<'a>(&'a AtomicUsize);
+
+impl<'a> PassedReply<'a> {
+    fn begin(open: &'a AtomicUsize) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self(open)
+    }
+}
+
+impl Drop for PassedReply<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn pass_whole(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
     let broken = |reason: String| RefusedRequest::new(RefusalKind::BadGateway, reason, "try again");
     let request = outgoing(call, &call.provider, call.body.clone(), Packing::Accepted);
     let request = request.ok_or_else(|| broken("the request cannot be passed on".to_owned()))?;
@@ -248,7 +270,13 @@ async fn through(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<R
     if head.status.is_redirection() || head.status.is_informational() {
         return Err(broken(format!("the provider answered {} and wants to lead elsewhere", head.status)));
     }
-    let whole = read(body).await.map_err(|_| broken("the reply broke off".to_owned()))?;
+    let mut share = shared.buffered.share(shared.config().buffered_bytes_max);
+    let gathered = gather(body, &mut share, REQUEST_BYTES_MAX, BODY_WAIT).await;
+    let whole = gathered.map_err(|error| match error {
+        GatherError::TooLarge => broken(format!("the reply is longer than {REQUEST_BYTES_MAX} bytes")),
+        GatherError::PoolFull => too_many_bytes(PoolFull),
+        GatherError::Broken => broken("the reply broke off".to_owned()),
+    })?;
     shared.upstreams.give_back(connection);
     let mut response = Response::new(ReplyBody::whole(whole));
     *response.status_mut() = head.status;

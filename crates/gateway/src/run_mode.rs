@@ -10,7 +10,7 @@ use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::run_door::{ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, watch_orders};
-use crate::shared::{Bind, Metrics, Shared, Talk};
+use crate::shared::{Bind, Metrics, Phase, Shared, Talk};
 use crate::token;
 use crate::upstream::{ProxySettings, Upstreams};
 use hyper::Uri;
@@ -21,7 +21,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tripwire_core::family::{Family, KeyHeader};
 use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
 use tripwire_core::prices::PriceList;
@@ -178,6 +178,7 @@ impl RunGateway {
             orders: Orders::new(settings.layout),
             metrics: Metrics::default(),
             connections: AtomicUsize::new(0),
+            phase: watch::Sender::new(Phase::Serving),
             buffered: BufferPool::default(),
             connections_max: CONNECTIONS_MAX,
             bind: Bind::OneRun,

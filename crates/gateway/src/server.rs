@@ -6,16 +6,16 @@ use crate::books::{Books, RELOAD};
 use crate::buffered::BufferPool;
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::door::{AskedDoor, CallDoor};
-use crate::limits::{DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
+use crate::limits::{CUT_WAIT, DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::own_names::OwnNames;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
-use crate::shared::{Bind, Metrics, Shared, Talk};
+use crate::shared::{Bind, Metrics, Phase, Shared, Talk};
 use crate::sole_gateway::{SoleGateway, SoleGatewayError};
 use crate::upstream::{ProxySettings, Upstreams};
-use crate::wire::Family;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -25,12 +25,14 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::OnOutbound;
 use tripwire_core::prices::PriceList;
@@ -172,6 +174,7 @@ async fn run(
         orders: Orders::new(&options.layout),
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        phase: watch::Sender::new(Phase::Serving),
         buffered: BufferPool::default(),
         connections_max: connections_max(),
         bind,
@@ -201,6 +204,7 @@ async fn run(
         }
     }
     drop(listener);
+    shared.phase.send_replace(Phase::Draining);
     drain(&shared).await;
     shared.books().sync();
     Ok(())
@@ -218,18 +222,31 @@ pub(crate) fn admit(shared: &Arc<Shared>, socket: TcpStream) {
         let service = service_fn(move |request| {
             let shared = Arc::clone(&shared);
             async move {
-                if is_full {
-                    let busy = RefusedRequest::new(RefusalKind::Busy, "too many connections", "try again in a moment");
-                    return Ok::<hyper::Response<ReplyBody>, Infallible>(busy.reply(Family::Anthropic));
-                }
-                route::answer(shared, request).await
+                let why = match (is_full, shared.is_draining()) {
+                    (true, _) => "too many connections",
+                    (false, true) => "the gateway ends",
+                    (false, false) => return route::answer(shared, request).await,
+                };
+                let busy = RefusedRequest::new(RefusalKind::Busy, why, "try again in a moment");
+                let mut reply = busy.reply(route::family_of(&shared, &request));
+                reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                Ok::<hyper::Response<ReplyBody>, Infallible>(reply)
             }
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_BYTES_MAX);
         server.keep_alive(!is_full).half_close(false);
         // A client that breaks the rules of HTTP gets hyper's answer; there is nobody else to tell.
-        drop(server.serve_connection(TokioIo::new(socket), service).await);
+        let mut serving = pin!(server.serve_connection(TokioIo::new(socket), service));
+        let mut phase = of_all.phase.subscribe();
+        let ends = async { drop(phase.wait_for(|phase| *phase == Phase::Draining).await) };
+        tokio::select! {
+            served = &mut serving => drop(served),
+            () = ends => {
+                serving.as_mut().graceful_shutdown();
+                drop(serving.await);
+            }
+        }
         of_all.connections.fetch_sub(1, Ordering::Relaxed);
     });
 }
@@ -252,11 +269,17 @@ fn reconfigure(shared: &Arc<Shared>, options: &ServeOptions) {
     }
 }
 
-/// Waits for open connections, at most for a while.
+/// Waits for what is under way, at most for a while; then it is cut and settled, and clients hear so in the API's own form.
 async fn drain(shared: &Arc<Shared>) {
-    let deadline = tokio::time::Instant::now() + DRAIN_WAIT;
-    let busy = || shared.metrics.streams.load(Ordering::Relaxed) > 0 || shared.books().ledger().open_calls() > 0;
-    while busy() && tokio::time::Instant::now() < deadline {
+    let is_busy = || shared.metrics.streams.load(Ordering::Relaxed) > 0 || shared.books().ledger().open_calls() > 0;
+    wait_while(is_busy, DRAIN_WAIT).await;
+    shared.orders.end();
+    wait_while(|| is_busy() || shared.connections.load(Ordering::Relaxed) > 0, CUT_WAIT).await;
+}
+
+async fn wait_while(holds: impl Fn() -> bool, at_most: Duration) {
+    let deadline = tokio::time::Instant::now() + at_most;
+    while holds() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

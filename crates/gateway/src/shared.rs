@@ -12,6 +12,7 @@ use crate::run_door::{ModelNews, RunDoor};
 use crate::upstream::Upstreams;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use tokio::sync::watch;
 use tripwire_core::prices::PriceList;
 use tripwire_session::shared_money::SharedMoney;
 
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) orders: Orders,
     pub(crate) metrics: Metrics,
     pub(crate) connections: AtomicUsize,
+    /// Whether new requests are still served.
+    pub(crate) phase: watch::Sender<Phase>,
     /// Bytes of requests that are held.
     pub(crate) buffered: BufferPool,
     pub(crate) connections_max: usize,
@@ -59,6 +62,15 @@ pub(crate) enum Bind {
     Open,
 }
 
+/// How far the life of a gateway has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It serves.
+    Serving,
+    /// It was told to end: what is under way may finish, and nothing new begins.
+    Draining,
+}
+
 /// Figures for `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -78,6 +90,10 @@ impl Shared {
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.phase.borrow() == Phase::Draining
     }
 
     /// Whether the steps of clients are asked about here.

@@ -20,7 +20,7 @@ pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
         biased;
         _ = standing.wait_for(|standing| *standing == Standing::Stopped) => {
             reply.open.settle(CallEnd::Stopped);
-            return Err(RefusedRequest::stopped());
+            return Err(RefusedRequest::stopped(&shared.orders));
         }
         read = collect(&mut reply) => read,
     };

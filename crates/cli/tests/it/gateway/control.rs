@@ -166,3 +166,57 @@ fn gate_8_gateway_ends_when_it_is_told_to_and_lets_replies_finish() {
     assert!(gateway.wait().success());
     assert_eq!(gateway.spent(), 180);
 }
+
+#[test]
+fn gate_8_gateway_a_stop_cuts_requests_without_a_price_and_free_ones() {
+    let provider = Provider::new(|_, _| std::thread::sleep(Duration::from_secs(30)));
+    let gateway = Gateway::start(&config(&provider, ""));
+    let headers = format!("x-api-key: {TOKEN}\r\n");
+    std::thread::scope(|scope| {
+        let free = scope.spawn(|| gateway.send("GET", "/openai/v1/models", &headers, ""));
+        let unpriced = scope.spawn(|| gateway.post("/openai/v1/embeddings", "{}"));
+        until("both arrived", || provider.requests() == 2);
+        assert!(gateway.verb(&["stop"]).status.success());
+        let asked = Instant::now();
+        for reply in [free.join().unwrap(), unpriced.join().unwrap()] {
+            assert!(reply.status == 403 && reply.body.contains("tripwire resume"), "{reply:?}");
+        }
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    });
+}
+
+#[test]
+fn gate_8_gateway_replies_without_a_price_have_a_share_of_the_bytes_that_are_held_at_once() {
+    let provider = Provider::new(|seen, socket| {
+        let bytes = if seen.head.contains("long") { 3 << 20 } else { 1 << 10 };
+        say(socket, "200 OK", "application/json", &vec![b' '; bytes]);
+    });
+    let gateway = Gateway::start(&format!("buffered_mib = 1\n{}", config(&provider, "")));
+    let headers = format!("x-api-key: {TOKEN}\r\n");
+    let refused = gateway.send("GET", "/openai/v1/models/long", &headers, "");
+    assert!(refused.status == 503 && refused.body.contains("buffered_mib"), "{refused:?}");
+    assert_eq!(gateway.send("GET", "/openai/v1/models/short", &headers, "").status, 200);
+}
+
+#[test]
+fn gate_8_gateway_that_ends_takes_no_new_request_and_cuts_streams_with_the_apis_error() {
+    let said = Arc::new(AtomicUsize::new(0));
+    let provider = endless(Arc::clone(&said));
+    let mut gateway = Gateway::start(&config(&provider, ""));
+    let (mut stream, mut late, mut idle) = (open_stream(&gateway), gateway.connect(), gateway.connect());
+    let (line, rest) = ("POST /anthropic/v1/messages HTTP/1.1\r\n", format!("host: g\r\nx-api-key: {TOKEN}\r\n"));
+    late.write_all(line.as_bytes()).unwrap();
+    until("it streams", || said.load(Ordering::Relaxed) > 5);
+    gateway.signal("-TERM");
+    until("it listens no longer", || TcpStream::connect(&gateway.address).is_err());
+    assert_eq!(idle.read(&mut [0; 10]).unwrap(), 0, "a connection that nobody uses is closed");
+    late.write_all(format!("{rest}content-length: {}\r\n\r\n{ASK}", ASK.len()).as_bytes()).unwrap();
+    let refused = Reply::read(&mut late);
+    assert_eq!((refused.status, refused.header("connection")), (503, Some("close")), "{refused:?}");
+    assert!(refused.body.contains("overloaded_error") && refused.body.contains("the gateway ends"), "{refused:?}");
+    assert_eq!(provider.requests(), 1);
+    let cut = Reply::read(&mut stream);
+    assert!(cut.body.contains("event: error") && cut.body.contains("the gateway ends"), "{}", cut.body);
+    assert!(gateway.wait().success());
+    assert_eq!(gateway.json(&["cost"])["calls"][0]["call"]["end"], "stopped");
+}
