@@ -137,7 +137,7 @@ impl OpenCall {
             PriceBasis::HighestKnown => self.shared.prices.cost(answered, &found.usage),
         };
         let per_mille = self.facts.price_per_mille.max(facts.map_or(0, |facts| facts.price_per_mille));
-        let searches = facts.map_or(0, |facts| facts.server_calls);
+        let searches = facts.map_or(0, |facts| facts.server_calls).max(self.facts.server_calls_min);
         let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(searches));
         let mut micro_usd = times(cost.micro_usd, per_mille).plus(tools);
         // A reply that could not be read may have cost all that it was allowed to.

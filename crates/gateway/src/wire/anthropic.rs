@@ -49,6 +49,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::None,
         server_calls: 0,
+        server_calls_min: 0,
         price_per_mille: fast * region / 1_000,
         usage: UsageTelling::Always,
         may_call_tools: members.offers_tools()?,

@@ -73,6 +73,20 @@ const SERVER_FIELDS: [&str; 9] = [
     "mcp_servers",
 ];
 
+/// Fields whose value, where it is an object, is the arguments of an earlier call or a schema: it stands in the request as a whole,
+/// and its names are the tool's.
+const ARGUMENTS: [&str; 9] = [
+    "input",
+    "functionCall",
+    "function_call",
+    "schema",
+    "parameters",
+    "responseSchema",
+    "response_schema",
+    "responseJsonSchema",
+    "response_json_schema",
+];
+
 /// Calls of the provider's tools that a request without a bound of its own may make.
 const SERVER_CALLS_MAX: u64 = 32;
 
@@ -89,7 +103,8 @@ pub(super) fn look(text: &str, facts: &mut RequestFacts) {
         facts.server_calls = match finder.max_uses {
             Some(uses) if finder.bounded_tools >= finder.server_tools => uses,
             Some(_) | None => SERVER_CALLS_MAX,
-        };
+        }
+        .max(facts.server_calls_min);
     }
     facts.cache = facts.cache.max(finder.cache);
 }
@@ -118,6 +133,10 @@ enum Place {
     Tool,
     /// Inside an entry: schemas, which may name anything.
     Schema,
+    /// What may be the arguments of an earlier call or a schema, which are objects and may name anything; a list of parts is read.
+    Arguments,
+    /// The result of an earlier call: its `response` may name anything, its parts are read.
+    Result,
     Cache,
     Kind(bool),
     Ttl,
@@ -181,6 +200,8 @@ impl<'de> Visitor<'de> for Walk<'_> {
             | Place::Tools
             | Place::Tool
             | Place::Schema
+            | Place::Arguments
+            | Place::Result
             | Place::Cache
             | Place::MaxUses => {}
         }
@@ -188,13 +209,28 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let place = if self.place == Place::Tools { Place::Tool } else { self.place };
+        let place = match self.place {
+            Place::Tools => Place::Tool,
+            Place::Arguments => Place::Body,
+            other @ (Place::Body
+            | Place::Tool
+            | Place::Schema
+            | Place::Result
+            | Place::Cache
+            | Place::Kind(_)
+            | Place::Ttl
+            | Place::MaxUses) => other,
+        };
         while seq.next_element_seed(Walk { finder: self.finder, place })?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self { finder, place } = self;
+        if place == Place::Arguments {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
         while let Some(name) = map.next_key::<String>()? {
             let name = name.as_str();
             let in_tools = matches!(place, Place::Tool | Place::Schema | Place::Tools);
@@ -205,6 +241,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
             }
             let next = match (place, name) {
                 (Place::Body, "tools") => Place::Tools,
+                (Place::Body, name) if ARGUMENTS.contains(&name) => Place::Arguments,
+                (Place::Body, "functionResponse" | "function_response") => Place::Result,
+                (Place::Result, "response") => Place::Arguments,
+                (Place::Result, _) => Place::Body,
                 (Place::Body, "type") => Place::Kind(false),
                 (Place::Tool, "type") => Place::Kind(true),
                 (Place::Tool, "max_uses") => Place::MaxUses,

@@ -90,6 +90,8 @@ pub struct RequestFacts {
     pub cache: CacheUse,
     /// Calls of the provider's own tools that it allows at most; they are charged one by one.
     pub server_calls: u64,
+    /// Those of them that it makes in any case, whether or not the reply tells of them.
+    pub server_calls_min: u64,
     /// How many times the list price it costs, in thousandths.
     pub price_per_mille: u64,
     /// Whether the reply will carry figures without our help.

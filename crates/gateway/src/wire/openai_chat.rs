@@ -57,6 +57,8 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         (_, place) = members.limit(&["max_completion_tokens"])?;
     }
     let delivery = Delivery::of(members.read_as("stream")?);
+    // With this field a model searches before every answer, and no figure of the reply says so.
+    let searches = if members.has("web_search_options")? { 1 } else { 0 };
     let options = members.inner(&["stream_options"])?;
     let asked = options.map(|options| options.read_as("include_usage")).transpose()?.flatten();
     Ok(RequestFacts {
@@ -68,7 +70,8 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         replies: members.read_as::<u64>("n")?.unwrap_or(1).max(1),
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::Short,
-        server_calls: if members.has("web_search_options")? { 1 } else { 0 },
+        server_calls: searches,
+        server_calls_min: searches,
         price_per_mille: tier(members)?,
         usage: if delivery == Delivery::Stream && asked != Some(true) {
             UsageTelling::OnDemand

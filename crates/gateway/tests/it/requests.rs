@@ -144,6 +144,61 @@ fn gate_8_text_is_bounded_by_its_bytes_and_what_does_not_stand_in_the_request_by
 }
 
 #[test]
+fn gate_8_names_inside_earlier_calls_and_schemas_put_nothing_in() {
+    for (api, body) in [
+        (
+            Api::Anthropic,
+            r#"{"model":"m","messages":[{"content":[{"type":"tool_use","name":"run","input":{"container":"web","type":"image"}}]}]}"#,
+        ),
+        (
+            Api::Gemini,
+            r#"{"contents":[{"parts":[{"functionCall":{"name":"f","args":{"file_id":"x","conversation":{"a":[1]}}}}]}]}"#,
+        ),
+        (
+            Api::Gemini,
+            r#"{"contents":[{"parts":[{"functionResponse":{"name":"f","response":{"image_url":"u"}}}]}],"generationConfig":{"responseSchema":{"properties":{"container":{}}}}}"#,
+        ),
+        (
+            Api::OpenAiChat,
+            r#"{"model":"m","response_format":{"type":"json_schema","json_schema":{"schema":{"properties":{"file_id":{"type":"file"}}}}}}"#,
+        ),
+    ] {
+        let facts = read(api, body).unwrap();
+        assert_eq!((facts.input, facts.server_calls), (InputBound::Bytes(body.len() as u64), 0), "{body}");
+    }
+}
+
+#[test]
+fn gate_8_what_stands_beside_earlier_calls_still_puts_in_the_window() {
+    for (api, body) in [
+        (Api::Anthropic, r#"{"model":"m","container":"c","messages":[{"content":[{"type":"tool_use","input":{}}]}]}"#),
+        (
+            Api::Anthropic,
+            r#"{"model":"m","messages":[{"content":[{"type":"tool_use","input":{}},{"type":"image","source":{}}]}]}"#,
+        ),
+        (Api::OpenAiResponses, r#"{"model":"m","input":[{"type":"input_image","image_url":"u"}]}"#),
+        (
+            Api::Gemini,
+            r#"{"contents":[{"parts":[{"functionResponse":{"response":{},"parts":[{"inlineData":{"data":"AA"}}]}}]}]}"#,
+        ),
+    ] {
+        assert_eq!(read(api, body).unwrap().input, InputBound::Window, "{body}");
+    }
+}
+
+#[test]
+fn gate_8_a_search_before_every_answer_is_known_from_the_request() {
+    let facts = read(Api::OpenAiChat, r#"{"model":"gpt-4o-search-preview","web_search_options":{}}"#).unwrap();
+    assert_eq!((facts.server_calls, facts.server_calls_min), (1, 1));
+    for body in [r#"{"model":"m"}"#, r#"{"model":"m","web_search_options":null}"#] {
+        let facts = read(Api::OpenAiChat, body).unwrap();
+        assert_eq!((facts.server_calls, facts.server_calls_min), (0, 0), "{body}");
+    }
+    let offered = read(Api::OpenAiResponses, r#"{"model":"m","tools":[{"type":"web_search"}]}"#).unwrap();
+    assert_eq!(offered.server_calls_min, 0, "the model may search, and the reply says so");
+}
+
+#[test]
 fn gate_8_what_makes_a_request_dearer_is_read() {
     let facts = read(Api::OpenAiChat, r#"{"model":"m","n":4,"service_tier":"priority"}"#).unwrap();
     assert_eq!((facts.replies, facts.price_per_mille), (4, 2_500));

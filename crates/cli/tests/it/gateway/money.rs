@@ -285,3 +285,21 @@ fn gate_8_gateway_calls_whose_tokens_fit_a_minute_together_pass_and_one_leaves_w
         assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200);
     }
 }
+
+/// A reply of Chat Completions.
+const CHAT: &str = r#"{"model":"gpt-4o","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}"#;
+
+#[test]
+fn gate_8_gateway_a_search_of_chat_completions_is_booked_and_a_call_without_one_is_not() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", CHAT.as_bytes()));
+    let gateway = Gateway::start(&config(&provider, ""));
+    let ask = |more: &str| {
+        let before = gateway.spent();
+        let body = format!(r#"{{"model":"gpt-4o","max_tokens":10,{more}"messages":[]}}"#);
+        assert_eq!(gateway.post("/openai/v1/chat/completions", &body).status, 200);
+        gateway.spent() - before
+    };
+    let plain = ask("");
+    assert!(plain > 0 && plain < 1_000, "{plain}");
+    assert_eq!(ask(r#""web_search_options":{},"#), plain + 35_000);
+}
