@@ -242,8 +242,11 @@ async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts)
                 return Err(RefusedRequest::new(RefusalKind::Rate(wait), error.to_string(), hint));
             }
             Err(error @ (SharedMoneyError::Exhausted { .. } | SharedMoneyError::Unknown(_))) => {
-                shared.books().refused(&call.caller.account, &facts.model, "budget");
-                shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least: attempt.open.worst.amount });
+                shared.books().refused(&call.caller.account, &shared.outbound.hide(&facts.model), "budget");
+                shared.tell(|| ModelNews::Refused {
+                    model: shared.outbound.hide(&facts.model).into_owned(),
+                    least: attempt.open.worst.amount,
+                });
                 return Err(unpaid(&error));
             }
         }
@@ -283,7 +286,7 @@ fn reserve_here(
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "make room on the disk, then restart it"));
     }
     let refused = |error: &ReserveError, least: MicroUsd| {
-        shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
+        shared.tell(|| ModelNews::Refused { model: shared.outbound.hide(&facts.model).into_owned(), least });
         RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint())
     };
     if let Some(key) = &call.caller.key
@@ -299,8 +302,8 @@ fn reserve_here(
             left.unwrap_or_default().in_dollars(),
             least.in_dollars()
         );
-        books.refused(account, &facts.model, "budget");
-        shared.tell(|| ModelNews::Refused { model: facts.model.clone(), least });
+        books.refused(account, &shared.outbound.hide(&facts.model), "budget");
+        shared.tell(|| ModelNews::Refused { model: shared.outbound.hide(&facts.model).into_owned(), least });
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
     let reservation = books.reserve(&call.caller, &worst).map_err(|error| refused(&error, worst.amount))?;

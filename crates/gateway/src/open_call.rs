@@ -148,7 +148,7 @@ impl OpenCall {
             path: Vec::new(),
             day: self.day,
             provider: Label::cut(&self.provider),
-            model: Label::cut(&self.facts.model),
+            model: Label::cut(&self.shared.outbound.hide(&self.facts.model)),
             end,
             status: Count::new(u32::from(self.status)),
             usage: found.usage,

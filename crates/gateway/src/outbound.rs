@@ -1,5 +1,6 @@
 //! Requests that carry a secret of the workspace out to a provider (`secrets.outbound`).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use tripwire_core::ledger::AccountId;
@@ -31,6 +32,11 @@ impl Outbound {
     #[must_use]
     pub const fn new(on: OnOutbound, redactor: Redactor) -> Self {
         Self { on, redactor, noted: Mutex::new(BTreeSet::new()) }
+    }
+
+    /// A text of a request as it may be kept and shown: without secrets.
+    pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.redact(text)
     }
 
     /// Looks at the body of a request.

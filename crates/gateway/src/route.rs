@@ -200,6 +200,7 @@ async fn unpriced(
     }
     shared.metrics.unpriced.fetch_add(1, Ordering::Relaxed);
     // The path may carry names of things, never a token: that stands in headers and in the query.
+    let rest = shared.outbound.hide(rest);
     shared.books().note("UNPRICED", &format!("{}: {} {rest}", caller.account, parts.method));
     through(shared, call).await
 }

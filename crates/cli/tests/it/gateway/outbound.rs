@@ -1,6 +1,6 @@
 //! Requests that carry a secret of the workspace.
 
-use super::support::{Gateway, Provider, config, message, say};
+use super::support::{Gateway, Provider, config, everything, message, say};
 use tripwire_testing::TestDir;
 
 const PASSWORD: &str = "correct-horse9";
@@ -50,4 +50,27 @@ fn secret_1_a_request_with_a_secret_is_held_where_the_policy_says_so_in_any_spel
     assert_eq!(provider.requests(), 0);
     assert_eq!(gateway.post("/anthropic/v1/messages", &asks("connect to example.org")).status, 200);
     assert_eq!(provider.requests(), 1);
+}
+
+#[test]
+fn secret_1_a_secret_in_the_place_of_a_model_is_neither_kept_nor_shown() {
+    let provider = provider();
+    let gateway = gateway(&provider, "");
+    let ask = asks("hi").replace("claude-sonnet-4-5", &format!("claude-{PASSWORD}"));
+    assert_eq!(gateway.post("/anthropic/v1/messages", &ask).status, 200);
+    assert!(provider.last().body.contains(PASSWORD), "the request itself is the caller's");
+    let path = format!("/gemini/v1beta/models/{PASSWORD}:embedContent");
+    assert_eq!(gateway.post(&path, "{}").status, 200);
+    let shown = String::from_utf8(gateway.verb(&["gateway", "usage"]).stdout).unwrap();
+    assert!(shown.contains("claude-") && !shown.contains(PASSWORD), "{shown}");
+    assert!(!everything(&gateway.workspace().join(".geometry")).contains(PASSWORD));
+}
+
+#[test]
+fn secret_1_the_name_of_a_model_is_kept_as_it_is() {
+    let provider = provider();
+    let gateway = gateway(&provider, "");
+    let name = "ft:gpt-4o-mini-2024-07-18:acme:web:9Xa2";
+    gateway.post("/anthropic/v1/messages", &asks("hi").replace("claude-sonnet-4-5", name));
+    assert_eq!(gateway.json(&["gateway", "usage"])["rows"][0]["model"], name);
 }
