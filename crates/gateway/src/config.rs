@@ -1,7 +1,7 @@
 //! The configuration: providers, keys, teams, organisations, as TOML; a mistake is named with line and column.
 
 use crate::limits::{BUFFERED_BYTES_MAX, FIRST_BYTE_WAIT, REUSED_WITHIN};
-use crate::upstream::{Destination, host_of};
+use crate::upstream::{Destination, base_address, certificates, host_of};
 use crate::wire::Family;
 use hyper::Uri;
 use serde::Deserialize;
@@ -178,7 +178,7 @@ struct ProviderText {
     fallback: Vec<Spanned<String>>,
     #[serde(default)]
     unpriced: Unpriced,
-    ca_file: Option<PathBuf>,
+    ca_file: Option<Spanned<PathBuf>>,
 }
 
 #[derive(Deserialize)]
@@ -400,29 +400,31 @@ impl Reader<'_> {
     }
 
     fn provider(&self, provider: &ProviderText) -> Result<Provider, ConfigError> {
-        let base = provider.base_url.get_ref().trim_end_matches('/');
-        let base = base.parse::<Uri>().ok().filter(|base| {
-            matches!(base.scheme_str(), Some("http" | "https")) && base.host().is_some() && base.query().is_none()
-        });
-        let base = base.ok_or_else(|| {
-            let what = format!("`{}` is no address such as `https://api.anthropic.com`", provider.base_url.get_ref());
-            self.wrong(provider.base_url.span(), what)
+        // It is not shown: it may carry a password.
+        let base = base_address(provider.base_url.get_ref()).ok_or_else(|| {
+            let what = "this is no address such as `https://api.anthropic.com`";
+            self.wrong(provider.base_url.span(), what.to_owned())
         })?;
+        if let Some(file) = &provider.ca_file {
+            let unread = |error| self.wrong(file.span(), format!("`{}`: {error}", file.get_ref().display()));
+            certificates(file.get_ref()).map_err(unread)?;
+        }
         let key = match (&provider.key_env, &provider.key_file) {
             (Some(_), Some(file)) => {
                 return Err(self.wrong(file.span(), "give `key_env` or `key_file`, not both".to_owned()));
             }
             (Some(name), None) => {
-                let value =
-                    (self.env)(name.get_ref()).and_then(|value| Secret::new(&value)).filter(Secret::is_sendable);
+                let value = (self.env)(name.get_ref()).and_then(|value| Secret::new(&value));
                 let what = || format!("the variable `{}` is not set", name.get_ref());
-                Some(value.ok_or_else(|| self.wrong(name.span(), what()))?)
+                let value = value.ok_or_else(|| self.wrong(name.span(), what()))?;
+                Some(self.sendable(value, name.span(), &format!("the variable `{}`", name.get_ref()))?)
             }
             (None, Some(file)) => {
                 let bytes = tripwire_fs::file::read_bounded(file.get_ref(), 64 << 10)
                     .map_err(|error| self.wrong(file.span(), error.to_string()))?;
-                let secret = Secret::new(&String::from_utf8_lossy(&bytes)).filter(Secret::is_sendable);
-                Some(secret.ok_or_else(|| self.wrong(file.span(), "the file is empty".to_owned()))?)
+                let secret = Secret::new(&String::from_utf8_lossy(&bytes));
+                let secret = secret.ok_or_else(|| self.wrong(file.span(), "the file is empty".to_owned()))?;
+                Some(self.sendable(secret, file.span(), "the file")?)
             }
             (None, None) => None,
         };
@@ -434,8 +436,16 @@ impl Reader<'_> {
             key_header: KeyHeader::Usual,
             fallback: provider.fallback.iter().map(|name| name.get_ref().clone()).collect(),
             unpriced: provider.unpriced,
-            ca_file: provider.ca_file.clone(),
+            ca_file: provider.ca_file.as_ref().map(|file| file.get_ref().clone()),
         })
+    }
+
+    /// A key that a header can carry.
+    fn sendable(&self, key: Secret, span: Range<usize>, what: &str) -> Result<Secret, ConfigError> {
+        if key.is_sendable() {
+            return Ok(key);
+        }
+        Err(self.wrong(span, format!("{what} has a line break or a letter that no header can carry inside the key")))
     }
 }
 
@@ -487,7 +497,11 @@ models = ["claude-*"]
 "#;
 
     fn env(name: &str) -> Option<String> {
-        (name == "MAIN_KEY").then(|| "secret-1".to_owned())
+        match name {
+            "MAIN_KEY" => Some("secret-1".to_owned()),
+            "SPLIT_KEY" => Some("secret-1\nsecret-2".to_owned()),
+            _ => None,
+        }
     }
 
     #[test]
@@ -503,6 +517,20 @@ models = ["claude-*"]
         assert_eq!(config.provider("other").unwrap().unpriced, Unpriced::Allow);
         assert!(!format!("{config:?}").contains("secret-1"), "a key is never printed");
         assert_eq!(Config::parse("", &env).unwrap().providers.len(), 3, "the usual providers");
+    }
+
+    #[test]
+    fn secret_1_an_address_that_is_none_is_not_shown_and_one_with_a_user_is_read() {
+        for address in ["htps://ann:pass-1@host", "https://ann:pass-1@host?x", "https://ann:pass-1@host:99999"] {
+            let error = Config::parse(&GOOD.replacen("http://127.0.0.1:9/prefix", address, 1), &env).unwrap_err();
+            assert!(!error.to_string().contains("pass-1"), "{error}");
+        }
+        for (address, host) in
+            [("https://ann:pass-1@host:8443/x", "host:8443"), ("http://[::1]:80", "[::1]:80"), ("http://h", "h")]
+        {
+            let read = Config::parse(&GOOD.replacen("http://127.0.0.1:9/prefix", address, 1), &env).unwrap();
+            assert_eq!(read.provider("other").unwrap().host(), host);
+        }
     }
 
     #[test]
@@ -540,7 +568,19 @@ models = ["claude-*"]
             ("token_sha256 = \"00", "token_sha256 = \"zz", "line 26, column 16: `token_sha256` is not"),
             ("name = \"other\"", "name = \"main\"", "line 10, column 8: the name `main` is given twice"),
             ("unpriced", "unprized", "line 13, column 1"),
-            ("http://127.0.0.1:9/prefix", "ftp://x", "line 12, column 12: `ftp://x` is no address"),
+            (
+                "key_env = \"MAIN_KEY\"",
+                "key_env = \"SPLIT_KEY\"",
+                "line 6, column 11: the variable `SPLIT_KEY` has a line break",
+            ),
+            ("http://127.0.0.1:9/prefix", "http://127.0.0.1:99999", "line 12, column 12: this is no address"),
+            ("http://127.0.0.1:9/prefix", "http://[::1]:99999/x", "line 12, column 12: this is no address"),
+            (
+                "unpriced = \"allow\"",
+                "ca_file = \"/nonexistent/ca.pem\"",
+                "line 13, column 11: `/nonexistent/ca.pem`: ",
+            ),
+            ("http://127.0.0.1:9/prefix", "ftp://x", "line 12, column 12: this is no address"),
         ] {
             let error = Config::parse(&GOOD.replacen(from, to, 1), &env).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{to}: {error}");

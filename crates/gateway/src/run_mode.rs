@@ -12,8 +12,7 @@ use crate::run_door::{ModelNews, RunDoor};
 use crate::server::{GatewayError, admit, keep_durable, watch_orders};
 use crate::shared::{Bind, Metrics, Phase, Shared, Talk};
 use crate::token;
-use crate::upstream::{ProxySettings, Upstreams};
-use hyper::Uri;
+use crate::upstream::{ProxySettings, Upstreams, base_address};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -89,10 +88,10 @@ pub struct RunRoute {
     pub key_header: KeyHeader,
 }
 
-/// A provider's address that is none.
+/// A provider's address that is none. It is not shown: it may carry a password.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no address of a provider, such as `https://api.anthropic.com`")]
-pub struct RouteError(String);
+#[error("the address of the provider for `{}` is none such as `https://api.anthropic.com`", .0.as_str())]
+pub struct RouteError(Family);
 
 /// What the gateway of a run has to know.
 pub struct RunSettings<'a> {
@@ -282,13 +281,10 @@ fn of_budget(budget: Option<MicroUsd>) -> AccountSettings {
 }
 
 fn provider(route: &RunRoute) -> Result<Provider, RouteError> {
-    let base = route.base_url.trim_end_matches('/').parse::<Uri>().ok().filter(|base| {
-        matches!(base.scheme_str(), Some("http" | "https")) && base.host().is_some() && base.query().is_none()
-    });
     Ok(Provider {
         name: route.family.as_str().to_owned(),
         family: route.family,
-        base: base.ok_or_else(|| RouteError(route.base_url.clone()))?,
+        base: base_address(&route.base_url).ok_or(RouteError(route.family))?,
         key: route.key.clone(),
         key_header: route.key_header,
         fallback: Vec::new(),

@@ -263,6 +263,7 @@ fn reconfigure(shared: &Arc<Shared>, options: &ServeOptions) {
             books.note(RELOAD, "the configuration was read again");
             drop(books);
             *shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+            shared.upstreams.forget();
             shared.say("the configuration was read again");
         }
         Err(error) => shared.say(&format!("the configuration is broken and the old one stays: {error}")),

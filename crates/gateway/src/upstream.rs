@@ -56,6 +56,23 @@ pub(crate) struct Destination<'a> {
     pub(crate) reused_within: Duration,
 }
 
+/// The address of a provider, without a slash at its end; nothing where the text is none.
+pub(crate) fn base_address(text: &str) -> Option<Uri> {
+    let base = text.trim_end_matches('/').parse::<Uri>().ok()?;
+    let is_web = matches!(base.scheme_str(), Some("http" | "https"));
+    // A port that is no figure of 16 bits would be left out in silence.
+    let port = host_of(&base).strip_prefix(base.host()?)?;
+    let is_port = port.is_empty() || base.port_u16().is_some();
+    (is_web && is_port && base.query().is_none()).then_some(base)
+}
+
+/// The certificates of a file.
+pub(crate) fn certificates(file: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file).map_err(io::Error::other)?;
+    let read = read.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
+    if read.is_empty() { Err(io::Error::other("there is no certificate in it")) } else { Ok(read) }
+}
+
 /// The host and port of an address, without a name and a password before them: it is shown.
 pub(crate) fn host_of(base: &Uri) -> &str {
     let authority = base.authority().map(hyper::http::uri::Authority::as_str);
@@ -143,6 +160,12 @@ impl Upstreams {
         Ok((reply, ReturnedConnection { origin, connection }))
     }
 
+    /// Forgets connections and trusted certificates, which may be others from now on.
+    pub(crate) fn forget(&self) {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Takes a connection back whose reply was read to its end.
     pub(crate) fn give_back(&self, returned: ReturnedConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,10 +215,8 @@ impl Upstreams {
         }
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if let Some(file) = to.ca_file {
-            for certificate in CertificateDer::pem_file_iter(file).map_err(io::Error::other)? {
-                roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
-            }
+        for certificate in to.ca_file.map_or_else(|| Ok(Vec::new()), certificates)? {
+            roots.add(certificate).map_err(io::Error::other)?;
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let config = Arc::new(config);

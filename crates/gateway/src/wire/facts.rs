@@ -154,7 +154,7 @@ impl Explain for WireError {
             Self::NotAnObject(_) | Self::NoModel | Self::Twice(_) | Self::Field(_) => {
                 "send a request as the provider documents it".into()
             }
-            Self::Background => "leave `background` out, or set `unpriced = \"allow\"` for the provider".into(),
+            Self::Background => "leave `background` out".into(),
         }
     }
 }

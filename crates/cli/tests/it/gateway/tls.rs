@@ -1,6 +1,6 @@
 //! Providers behind TLS, and a proxy on the way to them.
 
-use super::support::{Gateway, PROVIDER_KEY, Provider, TOKEN, message, read_head, read_request, say};
+use super::support::{Gateway, PROVIDER_KEY, Provider, TOKEN, message, read_head, read_request, say, until};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{BufReader, Write};
@@ -114,6 +114,24 @@ fn gate_8_gateway_a_provider_with_a_certificate_of_its_own_is_trusted_by_its_fil
     let refused = gateway.post("/anthropic/v1/messages", ASK);
     assert!(refused.status == 502 && refused.body.contains("certificate"), "{refused:?}");
     assert_eq!((provider.heads.lock().unwrap().len(), gateway.spent()), (2, 0), "no key left, nothing was booked");
+}
+
+#[test]
+fn gate_8_gateway_a_reload_takes_new_certificates_for_a_provider_of_the_same_name() {
+    let (before, after) = (TlsProvider::new(), TlsProvider::new());
+    let dir = folder();
+    let config = before.trusting(&dir);
+    let gateway = Gateway::start_in(dir, &config);
+    assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200, "{}", gateway.stderr());
+    let reload = |config: &str, number: usize| {
+        std::fs::write(gateway.dir.path().join("gateway.toml"), config).unwrap();
+        gateway.signal("-HUP");
+        until("it is taken", || gateway.stderr().matches("was read again").count() == number);
+        gateway.post("/anthropic/v1/messages", ASK)
+    };
+    assert_eq!(reload(&after.trusting(&gateway.dir), 1).status, 200);
+    let refused = reload(&before.config(""), 2);
+    assert!(refused.status == 502 && refused.body.contains("certificate"), "no longer trusted: {refused:?}");
 }
 
 #[test]
