@@ -200,9 +200,22 @@ fn show(args: &UsageArgs) -> Result<Exit, Problem> {
     if report.refused > 0 {
         out.line(&format!("{} refused for want of money", counted(report.refused, "request")))?;
     }
+    for (kind, thing, what) in SHOWN_NOTES {
+        let count = report.notes.iter().filter(|(noted, _)| noted == kind).count();
+        if count > 0 {
+            out.line(&format!("{} {what} ({kind}; `--json` lists all)", counted(count, thing)))?;
+        }
+    }
     out.flush()?;
     Ok(Exit::Done)
 }
+
+/// Notes that say that the sums are not the whole story, what each counts, and what became of it.
+const SHOWN_NOTES: [(&str, &str, &str); 3] = [
+    ("UNPRICED", "request", "passed without a price"),
+    ("RESERVE_SHORT", "call", "cost more than was reserved and closed an account"),
+    ("FALLBACK", "time", "a provider gave way to the next one"),
+];
 
 fn table(report: &UsageReport) -> Table {
     let mut table = Table::new(&[

@@ -303,3 +303,18 @@ fn gate_8_gateway_a_search_of_chat_completions_is_booked_and_a_call_without_one_
     assert!(plain > 0 && plain < 1_000, "{plain}");
     assert_eq!(ask(r#""web_search_options":{},"#), plain + 35_000);
 }
+
+#[test]
+fn gate_8_gateway_usage_counts_what_the_sums_do_not_show_and_says_nothing_without_it() {
+    let provider = replies(10, 50_000);
+    let gateway = Gateway::start(&config(&provider, ""));
+    let shown = || String::from_utf8(gateway.verb(&["gateway", "usage"]).stdout).unwrap();
+    assert_eq!(gateway.post("/anthropic/v1/messages", &ASK.replace("1000", "60000")).status, 200);
+    assert!(!["UNPRICED", "RESERVE_SHORT", "FALLBACK"].iter().any(|kind| shown().contains(kind)), "{}", shown());
+    for _ in 0..2 {
+        assert_eq!(gateway.post("/openai/v1/embeddings", "{}").status, 200);
+    }
+    assert_eq!(gateway.post("/anthropic/v1/messages", ASK).status, 200);
+    assert!(shown().contains("2 requests passed without a price (UNPRICED"), "{}", shown());
+    assert!(shown().contains("1 call cost more than was reserved and closed an account (RESERVE_SHORT"), "{}", shown());
+}
