@@ -180,20 +180,16 @@ async fn pass(
             keep_secrets(shared, &call)?;
             through(shared, &call).await
         }
-        kind @ (PathKind::Unpriced | PathKind::NoTools) => unpriced(shared, &call, &kind).await,
+        PathKind::Unpriced => unpriced(shared, &call).await,
     }
 }
 
 /// Passes a request that nobody can price, unless something applies to its caller that only priced paths are held to.
-async fn unpriced(
-    shared: &Arc<Shared>,
-    call: &IncomingCall,
-    kind: &PathKind,
-) -> Result<Response<ReplyBody>, RefusedRequest> {
+async fn unpriced(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Response<ReplyBody>, RefusedRequest> {
     keep_secrets(shared, call)?;
     paused::until_resumed(shared).await?;
     let IncomingCall { parts, rest, provider, caller, .. } = call;
-    if let Some(bound) = bound_of(shared, caller, kind).filter(|_| provider.unpriced == Unpriced::Refuse) {
+    if let Some(bound) = bound_of(shared, caller).filter(|_| provider.unpriced == Unpriced::Refuse) {
         let reason = format!("`{} {rest}` has no price, and {bound} applies", parts.method);
         let hint = format!("set `unpriced = \"allow\"` for the provider `{}` to let it pass", provider.name);
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, hint));
@@ -206,7 +202,7 @@ async fn unpriced(
 }
 
 /// What a request without a price would get around.
-fn bound_of(shared: &Shared, caller: &Caller, kind: &PathKind) -> Option<&'static str> {
+fn bound_of(shared: &Shared, caller: &Caller) -> Option<&'static str> {
     // A closed account has nothing left either.
     if !matches!(shared.books().left(&caller.account), Ok(None)) {
         return Some("a budget");
@@ -220,8 +216,7 @@ fn bound_of(shared: &Shared, caller: &Caller, kind: &PathKind) -> Option<&'stati
         }
     }
     // A client without hooks is guarded by what can be read alone.
-    let is_guarded = shared.asks() && (shared.run.is_some() || *kind == PathKind::Unpriced);
-    is_guarded.then_some("the guard of tool calls")
+    (shared.run.is_some() && shared.asks()).then_some("the guard of a run")
 }
 
 fn too_many_bytes(_: PoolFull) -> RefusedRequest {

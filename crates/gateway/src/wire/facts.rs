@@ -65,8 +65,6 @@ pub enum PathKind {
     Free,
     /// It may cost something that we cannot tell.
     Unpriced,
-    /// The same, and no reply asks for tools: embeddings, speech, images.
-    NoTools,
 }
 
 /// What a request says that matters for its price.

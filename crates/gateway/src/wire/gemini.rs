@@ -21,7 +21,6 @@ pub(super) fn path(method: &str, path: &str) -> PathKind {
             "generateContent" => priced(model, Delivery::Whole),
             "streamGenerateContent" => priced(model, Delivery::Stream),
             "countTokens" => PathKind::Free,
-            "embedContent" | "batchEmbedContents" => PathKind::NoTools,
             _ => PathKind::Unpriced,
         },
         _ => PathKind::Unpriced,

@@ -22,17 +22,6 @@ pub(super) fn path(method: &str, path: &str) -> PathKind {
         ("POST", "/responses") => priced(Api::OpenAiResponses),
         ("POST", "/responses/input_tokens") => PathKind::Free,
         ("GET", "/models") => PathKind::Free,
-        (
-            "POST",
-            "/embeddings"
-            | "/moderations"
-            | "/audio/speech"
-            | "/audio/transcriptions"
-            | "/audio/translations"
-            | "/images/generations"
-            | "/images/edits"
-            | "/images/variations",
-        ) => PathKind::NoTools,
         ("GET", path) if path.strip_prefix("/models/").is_some_and(|model| !model.contains("..")) => PathKind::Free,
         _ => PathKind::Unpriced,
     }

@@ -276,7 +276,6 @@ fn gate_8_every_path_is_priced_free_or_refused() {
         PathKind::Priced { model, delivery, .. } => format!("priced {} {delivery:?}", model.unwrap_or_default()),
         PathKind::Free => "free".to_owned(),
         PathKind::Unpriced => "unpriced".to_owned(),
-        PathKind::NoTools => "unpriced, no tools".to_owned(),
     };
     for (family, method, path, expected) in [
         (Family::Anthropic, "POST", "/v1/messages", "priced  Whole"),
@@ -288,14 +287,14 @@ fn gate_8_every_path_is_priced_free_or_refused() {
         (Family::OpenAi, "POST", "/chat/completions", "priced  Whole"),
         (Family::OpenAi, "POST", "/v1/responses", "priced  Whole"),
         (Family::OpenAi, "GET", "/v1/models/gpt-5", "free"),
-        (Family::OpenAi, "POST", "/v1/images/generations", "unpriced, no tools"),
+        (Family::OpenAi, "POST", "/v1/images/generations", "unpriced"),
         (Family::OpenAi, "GET", "/v1/responses/resp_1", "unpriced"),
         (Family::OpenAi, "POST", "/v1/images/../responses", "unpriced"),
         (Family::OpenAi, "POST", "/v1/threads/runs", "unpriced"),
         (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:generateContent", "priced gemini-2.5-pro Whole"),
         (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:streamGenerateContent", "priced gemini-2.5-pro Stream"),
         (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:countTokens", "free"),
-        (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:embedContent", "unpriced, no tools"),
+        (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:embedContent", "unpriced"),
         (Family::Gemini, "POST", "/v1beta/models/a/../b:generateContent", "unpriced"),
         (Family::Gemini, "POST", "/upload/v1beta/files", "unpriced"),
     ] {
