@@ -128,10 +128,7 @@ impl<'a> ApprovalQueue<'a> {
     /// What waits in one session; one that cannot be opened holds nothing that could be answered.
     #[must_use]
     pub fn open_in(&self, session: &SessionId) -> Vec<Approval> {
-        let goes_on = |driver: &Driver| {
-            ended::look(self.workspace.layout(), driver).is_none_or(|ended| ended.goes_on_with.is_some())
-        };
-        self.driver(session).filter(goes_on).map(|driver| of_session(&driver)).unwrap_or_default()
+        self.driver(session).filter(|driver| self.goes_on(driver)).map(|driver| of_session(&driver)).unwrap_or_default()
     }
 
     /// Takes a person's answer. It is journaled in the session that asks, before anything follows from it.
@@ -156,15 +153,32 @@ impl<'a> ApprovalQueue<'a> {
         Some(driver.signed_by(self.signing.clone()))
     }
 
-    /// The newest session that holds a command of this code.
+    fn goes_on(&self, driver: &Driver) -> bool {
+        ended::look(self.workspace.layout(), driver).is_none_or(|ended| ended.goes_on_with.is_some())
+    }
+
+    /// The newest session that holds a command of this code. One command may be asked about in two sessions, at a hook and at
+    /// the guard of its server: the one that still waits for an answer comes first.
     fn holder(&self, code: &str, within: Option<&SessionId>) -> Result<Option<(SessionId, Driver)>, ApprovalError> {
         let sessions = match within {
             Some(session) => vec![session.clone()],
             None => views::sessions(self.workspace.layout())?,
         };
         let newest = sessions.into_iter().rev().take(SESSIONS_MAX);
-        let mut drivers = newest.filter_map(|session| self.driver(&session).map(|driver| (session, driver)));
-        Ok(drivers.find(|(_, driver)| driver.view().waiting.iter().any(|held| held.code.as_str() == code)))
+        let mut answered = None;
+        for session in newest {
+            let Some(driver) = self.driver(&session) else { continue };
+            let waiting = driver.view().waiting;
+            let mut of_code = waiting.iter().filter(|held| held.code.as_str() == code).peekable();
+            if of_code.peek().is_none() {
+                continue;
+            }
+            if of_code.any(|held| held.answer.is_none()) && self.goes_on(&driver) {
+                return Ok(Some((session, driver)));
+            }
+            answered = answered.or(Some((session, driver)));
+        }
+        Ok(answered)
     }
 
     fn answer_command(

@@ -86,3 +86,33 @@ fn tool_3_a_limit_that_is_none_is_refused_with_its_line() {
     let text = fixture.text_of(&["policy", "check"]);
     assert!(text.contains("line 2") && text.contains("max_calls"), "{text}");
 }
+
+/// The code by which a person allows a refused call.
+fn code_in(text: &str) -> String {
+    let behind = text.split("--once ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    behind.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect()
+}
+
+#[test]
+fn floor_1_a_call_that_is_asked_about_at_a_hook_and_at_the_guard_is_answered_where_it_waits() {
+    let fixture = server();
+    fs::write(fixture.hooks.geometry("MANIFEST.yaml"), MANIFEST).unwrap();
+    let asked = json!({"tool_name": "mcp__demo__pay", "tool_input": {"n": 1}, "tool_use_id": "t"});
+    let at_hook = || fixture.hooks.answer("PreToolUse", &asked);
+    let allow = |code: &str| fixture.tripwire(&["allow", "--once", code]);
+    let code = code_in(&at_hook().to_string());
+    assert!(allow(&code).status.success());
+    assert!(at_hook().is_null(), "the answer is spent");
+    let mut client = fixture.start();
+    assert_eq!(code_in(&refusal(&client.call(1, "pay", &json!({"n": 1}))).unwrap()), code, "one call, one code");
+    assert!(allow(&code).status.success());
+    assert!(code_in(&at_hook().to_string()) == code, "and it is asked about at the hook again");
+    let allowed = allow(&code);
+    assert!(allowed.status.success(), "the newer session has its answer: {allowed:?}");
+    let again = allow(&code);
+    assert!(!again.status.success(), "what was answered everywhere is not answered twice: {again:?}");
+    assert!(at_hook().is_null());
+    assert_eq!(refusal(&client.call(2, "pay", &json!({"n": 1}))), None);
+    assert_eq!(client.close().0, Some(0));
+    fixture.verify();
+}
