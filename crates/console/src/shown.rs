@@ -346,7 +346,7 @@ pub fn policy(model: &ReadModel, workspace: &Workspace) -> Result<String, ShownE
         .rows()
         .into_iter()
         .map(|row| {
-            let from = loaded.lines.get(row.path);
+            let from = loaded.place_of(row.path);
             let origin = from.map(|place| format!("{} line {}", place.file.display(), place.line));
             json!({"path": row.path, "value": row.shown(), "from": origin, "source": row.source, "means": row.doc})
         })

@@ -124,6 +124,13 @@ fn is_there(file: &Path) -> bool {
 }
 
 impl Loaded {
+    /// The place that set a row of the policy, if a file did. The limits of all tools are one row: the first of them counts.
+    #[must_use]
+    pub fn place_of(&self, row: &str) -> Option<&SettingPlace> {
+        let limits = || self.lines.iter().find(|(path, _)| row == TOOL_LIMITS && tool_limit(path).is_some());
+        self.lines.get(row).or_else(|| limits().map(|(_, place)| place))
+    }
+
     /// Sets what a file says.
     fn read(&mut self, manifest: &Manifest) -> Result<(), PolicyFileError> {
         for (path, (text, line)) in joined(manifest) {
@@ -166,6 +173,9 @@ fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
     }
     settings
 }
+
+/// The row of the policy that holds the limits of all tools.
+const TOOL_LIMITS: &str = "tools.limits";
 
 /// The tool and the key of a limit that is nested below `tools`.
 fn tool_limit(path: &str) -> Option<(&str, &str)> {

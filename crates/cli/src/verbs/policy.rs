@@ -100,7 +100,7 @@ pub(crate) fn require_good(layout: &Layout) -> Result<(), Problem> {
 
 fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
-    let (lines, policy) = (loaded.lines, args.chosen.over(loaded.policy, None)?);
+    let policy = args.chosen.over(loaded.policy.clone(), None)?;
     let hash = policy.hash()?;
     let columns = terminal::columns_of_output();
     let mut out = Out::lock();
@@ -108,7 +108,7 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
         if path == "profile" && args.chosen.profile.is_some() {
             return "--profile".to_owned();
         }
-        match lines.get(path) {
+        match loaded.place_of(path) {
             Some(place) => format!("line {} of {}", place.line, print::name(&place.file)),
             None => format!("default ({source})"),
         }

@@ -33,6 +33,21 @@ fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
 }
 
 #[test]
+fn const_6_limits_of_tools_are_named_by_their_line_and_none_are_a_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, "tools:\n  max_output_kib: 64\n  \"demo/big\": { max_output: 4KB }\n").unwrap();
+    let origin = |words: &[&str]| {
+        let shown = run(words, b"");
+        shown.done().lines().find(|line| line.starts_with("tools.limits ")).unwrap().to_owned()
+    };
+    let from = origin(&["policy", "show", "--policy", file.to_str().unwrap()]);
+    assert!(from.contains("line 3 of"), "{from}");
+    let from = origin(&["policy", "show"]);
+    assert!(from.contains("default"), "{from}");
+}
+
+#[test]
 fn const_5_a_policy_that_cannot_be_read_is_refused_and_never_replaced_by_a_default() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.yaml");
