@@ -39,6 +39,12 @@ pub enum InstallError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Our program would not be known again in a command line.
+    #[error("this program is called `{name}`, and a guard is known again only by the name `tripwire`")]
+    ProgramName {
+        /// Its name.
+        name: String,
+    },
     /// Codex does not list one of our hooks, so it cannot be trusted.
     #[error("codex does not list the hook `{key}`")]
     NotListed {
@@ -56,6 +62,9 @@ impl Explain for InstallError {
             Self::NoHome { .. } => "set HOME, or use `tripwire init --project` inside a workspace".into(),
             Self::NotListed { .. } => {
                 "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".into()
+            }
+            Self::ProgramName { .. } => {
+                "run it as `tripwire`, by a link of that name or a copy; nothing was changed".into()
             }
             Self::Settings { error, .. } => error.hint(),
             Self::Config { path, .. } => {

@@ -54,11 +54,15 @@ pub(crate) fn server_tool(server: &str, tool: &str) -> String {
     format!("mcp__{}__{tool}", guard_name(server))
 }
 
+/// Whether a program is known as ours in a command line.
+pub(crate) fn is_ours(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name == "tripwire")
+}
+
 /// The guard in a command line; nothing if there is none.
 pub(crate) fn guarded(command: &[String], server: &str) -> Option<Guarded> {
     let (program, rest) = command.split_first()?;
-    let is_ours = Path::new(program).file_name().is_some_and(|name| name == "tripwire");
-    if !is_ours || rest.first().map(String::as_str) != Some(VERB) {
+    if !is_ours(Path::new(program)) || rest.first().map(String::as_str) != Some(VERB) {
         return None;
     }
     let (own, inner) = match rest.iter().position(|word| word == END) {

@@ -77,13 +77,17 @@ pub fn plan_install(
     homes: &Homes,
     program: &Path,
 ) -> Result<ServerPlan, InstallError> {
-    let program = program.to_string_lossy();
+    let written = program.to_string_lossy();
     let mut plan = ServerPlan::default();
     for client in clients.iter().copied() {
         let Some(settings) = client.adapter().servers else { continue };
         for path in (settings.files)(scope, homes) {
             let Some((text, servers)) = read(&path, scope, settings)? else { continue };
-            let after = guard_all(&text, settings.form, &program).map_err(at(&path))?;
+            if !servers.is_empty() && !guarded::is_ours(program) {
+                let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+                return Err(InstallError::ProgramName { name });
+            }
+            let after = guard_all(&text, settings.form, &written).map_err(at(&path))?;
             let is_empty = servers.is_empty();
             plan.servers.extend(named(client, &path, &text, servers));
             if !is_empty {

@@ -2,9 +2,14 @@
 
 use super::entry::{ServerKind, ServerSwitch, ToolServer};
 use super::guarded::{GuardForm, guarded};
+use super::plan::plan_install;
 use super::server_form::ServerForm;
 use super::texts::{ServersError, guard_all, restored, servers};
+use crate::client::Client;
+use crate::homes::Homes;
+use crate::install::{InstallError, Scope};
 use serde_json::{Value, json};
+use std::path::Path;
 
 const PROGRAM: &str = "/opt/my tools/tripwire";
 const CLAUDE: ServerForm = ServerForm::McpServers { also_in: Some("projects") };
@@ -258,4 +263,16 @@ fn mcp_6_what_cannot_be_read_is_told_and_nothing_is_made_of_it() {
     assert_eq!(there_and_back(odd, CLAUDE), odd);
     let kinds = servers(odd, CLAUDE).unwrap();
     assert!(kinds.iter().all(|server| matches!(server.kind, ServerKind::Unreadable(_))), "{kinds:?}");
+}
+
+#[test]
+fn mcp_6_a_program_of_another_name_is_told_so_and_no_file_is_blamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let scope = Scope::Project(folder.path().to_owned());
+    let plan = |program: &str| plan_install(&[Client::Claude], &scope, &Homes::default(), Path::new(program));
+    assert!(plan("/opt/tw").is_ok_and(|plan| plan.changes.is_empty()), "nothing would be written");
+    std::fs::write(folder.path().join(".mcp.json"), r#"{"mcpServers":{"a":{"command":"x"}}}"#).unwrap();
+    let refused = plan("/opt/tw").err();
+    assert!(matches!(&refused, Some(InstallError::ProgramName { name }) if name == "tw"), "{refused:?}");
+    assert!(plan(PROGRAM).is_ok_and(|plan| plan.changes.len() == 1));
 }
