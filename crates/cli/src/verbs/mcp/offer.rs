@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tripwire_fs::{bounded, file};
 use tripwire_mcp::wire::message::{self, CLIENT_DEPTH_MAX, Incoming};
-use tripwire_mcp::wire::reply;
+use tripwire_mcp::wire::{reply, schema};
 
 /// The longest message that is read.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -92,8 +92,16 @@ impl Offered {
 
     fn call(&self, params: &Value) -> Result<Value, (i64, String)> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let arguments = params.get("arguments").unwrap_or(&Value::Null);
+        let none = json!({});
+        let arguments = params.get("arguments").filter(|arguments| !arguments.is_null()).unwrap_or(&none);
         let wrong = |why: &str| (-32_602, why.to_owned());
+        let tools = tools();
+        let tool = tools.as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == name));
+        let tool = tool.ok_or_else(|| wrong(&format!("there is no tool `{name}`")))?;
+        let mistakes = schema::mistakes(&tool["inputSchema"], arguments);
+        if !mistakes.is_empty() {
+            return Err(wrong(&format!("the arguments do not fit `{name}`: {}", mistakes.join("; "))));
+        }
         let text = |key: &str| match arguments.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if is_plain(text) => Ok(Some(text.clone())),
@@ -118,7 +126,11 @@ impl Offered {
                     }
                 }
             }
-            "budget" => words = vec!["cost".to_owned(), "--json".to_owned()],
+            "budget" => {
+                words = vec!["status".to_owned(), "--json".to_owned()];
+                session(&mut words)?;
+                return Ok(self.said_by(&words).map_or_else(|why| failed(&why), |status| budget(&status)));
+            }
             "memory_get" => {
                 let pointer = text("pointer")?.ok_or_else(|| wrong("`pointer` is missing"))?;
                 words = vec!["memory".to_owned(), "get".to_owned(), pointer];
@@ -131,13 +143,19 @@ impl Offered {
 
     /// Runs one of our looking verbs.
     fn look(&self, words: &[String]) -> Value {
+        self.said_by(words).map_or_else(|why| failed(&why), |text| said(&text))
+    }
+
+    /// What one of our looking verbs says, or why it says nothing.
+    fn said_by(&self, words: &[String]) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(words).arg("--workspace").arg(&self.root).stdin(Stdio::null());
-        match command.output() {
-            Ok(output) if !output.stdout.is_empty() => said(&String::from_utf8_lossy(&output.stdout)),
-            Ok(output) if output.status.success() => said(&String::from_utf8_lossy(&output.stderr)),
-            Ok(output) => failed(&String::from_utf8_lossy(&output.stderr)),
-            Err(error) => failed(&format!("tripwire cannot be started: {error}")),
+        let output = command.output().map_err(|error| format!("tripwire cannot be started: {error}"))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match (output.stdout.is_empty(), output.status.success()) {
+            (false, _) => Ok(text(&output.stdout)),
+            (true, true) => Ok(text(&output.stderr)),
+            (true, false) => Err(text(&output.stderr)),
         }
     }
 
@@ -147,6 +165,28 @@ impl Offered {
             None => failed("there is no `todo.md` here: only our own loop writes one"),
         }
     }
+}
+
+/// What was spent and what is left, out of what `status` says.
+fn budget(status: &str) -> Value {
+    let Ok(status) = serde_json::from_str::<Value>(status) else { return failed("the status cannot be read") };
+    let session = &status["session"];
+    if session.is_null() {
+        return said(&json!({"session": null}).to_string());
+    }
+    let view = &session["view"];
+    let (spent, limit) = (view["spent"]["microUsd"].as_u64(), view["budgetMicroUsd"].as_u64());
+    let left = limit.map(|limit| limit.saturating_sub(spent.unwrap_or_default()));
+    let figures = json!({
+        "session": session["id"],
+        "spent": view["spent"],
+        "budgetMicroUsd": limit,
+        "leftMicroUsd": left,
+        "tokensLeftThisMinute": view["remainingBudget"],
+        "held": view["held"],
+        "waits": status["waits"],
+    });
+    said(&figures.to_string())
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -203,7 +243,12 @@ fn tools() -> Value {
             json!({"session": session, "decision": {"type": "integer", "minimum": 0}}),
             &[]
         ),
-        tool("budget", "What was spent, and what is left of the budgets.", json!({}), &[]),
+        tool(
+            "budget",
+            "What the newest session has spent, and what is left of its budgets.",
+            json!({"session": session}),
+            &[]
+        ),
         tool(
             "memory_get",
             "The whole text behind a pointer such as `mem:sha256:…`.",

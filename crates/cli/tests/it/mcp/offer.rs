@@ -2,6 +2,7 @@
 
 use super::fixture::{McpClient, server};
 use serde_json::{Value, json};
+use std::fs;
 
 fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
@@ -28,7 +29,10 @@ fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
     assert!(text(&status).contains("session"), "{status}");
     let why = client.call(3, "why", &json!({}));
     assert!(text(&why).contains("FLOOR-1"), "{why}");
-    assert!(text(&client.call(4, "budget", &json!({}))).starts_with('{'));
+    let budget: Value = serde_json::from_str(text(&client.call(4, "budget", &json!({})))).unwrap();
+    let view: Value = serde_json::from_str(text(&status)).unwrap();
+    let view = &view["session"]["view"];
+    assert_eq!((&budget["spent"], &budget["budgetMicroUsd"]), (&view["spent"], &json!(null)), "{budget}");
     assert_eq!(client.call(5, "todo", &json!({}))["result"]["isError"], true);
     for (n, (tool, arguments)) in [
         ("stop", json!({})),
@@ -36,6 +40,9 @@ fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
         ("memory_get", json!({})),
         ("why", json!({"decision": "--session"})),
         ("status", json!({"session": "a b"})),
+        ("status", json!({"sesion": "x"})),
+        ("why", json!({"index": 3})),
+        ("todo", json!([])),
     ]
     .iter()
     .enumerate()
@@ -49,4 +56,22 @@ fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
     assert_eq!(client.answer()["error"]["code"], -32_601);
     assert_eq!(client.close().0, Some(0));
     assert_eq!(fixture.journal(), before, "nothing was taken in");
+}
+
+#[test]
+fn gate_8_the_budget_tool_tells_what_was_spent_of_which_budget_in_a_session_that_money_holds() {
+    let fixture = server();
+    fs::write(fixture.hooks.geometry("MANIFEST.yaml"), "money:\n  budget_micro_usd: 10000\n").unwrap();
+    let mut guard = fixture.start();
+    let long = "x".repeat(400_000);
+    guard.call(1, "echo", &json!({"text": long}));
+    assert_eq!(guard.close().0, Some(0));
+    let status = fixture.text_of(&["status", "--json"]);
+    let mut client = McpClient::of(fixture.hooks.command(&["mcp", "serve"]).spawn().unwrap());
+    let budget: Value = serde_json::from_str(text(&client.call(1, "budget", &json!({})))).unwrap();
+    let view: Value = serde_json::from_str(&status).unwrap();
+    let view = &view["session"]["view"];
+    assert_eq!((&budget["spent"], &budget["budgetMicroUsd"]), (&view["spent"], &view["budgetMicroUsd"]), "{budget}");
+    assert_eq!(budget["held"], view["held"], "{budget}");
+    assert_eq!(client.close().0, Some(0));
 }
