@@ -2,7 +2,7 @@
 
 use super::pin_store::{PinError, PinStore, PinnedServer, ServerIdentity};
 use crate::wire::message::ListPage;
-use crate::wire::pins::{PageNews, PinBook, Pins};
+use crate::wire::pins::{DiffForm, PageNews, PinBook, Pins};
 use crate::wire::schema;
 use crate::wire::suspicion::suspicions;
 use crate::wire::tools::ToolPage;
@@ -72,13 +72,14 @@ impl PinKeeper {
         let (book, note) = match store.of(&identity) {
             Ok(Some(known)) => {
                 server = known;
-                (PinBook::known(server.pins.clone()), None)
+                (PinBook::known(server.pins.clone(), server.pending.clone()), None)
             }
             Ok(None) => (PinBook::default(), None),
             Err(error @ PinError::NoPlace) => (PinBook::default(), Some(format!("its tools are not pinned: {error}"))),
-            Err(error) => {
-                (PinBook::known(Pins::default()), Some(format!("every tool waits: {error}; {}", error.hint())))
-            }
+            Err(error) => (
+                PinBook::known(Pins::default(), BTreeMap::new()),
+                Some(format!("every tool waits: {error}; {}", error.hint())),
+            ),
         };
         (Self { store, identity, server, book, is_first_sight: false, read: BTreeMap::new() }, note)
     }
@@ -86,13 +87,14 @@ impl PinKeeper {
     /// Takes in a page of the list that the server gave.
     pub(super) fn page(&mut self, asked: ListPage, page: &ToolPage<'_>) -> ListNews {
         self.reload();
+        let waited = self.book.pending().clone();
         let news = self.book.page(asked, page);
         let mut told = ListNews::default();
         self.look_at_texts(page, &news, &mut told);
         if !news.pinned.is_empty() {
             self.first_sight(&news, page, &mut told);
         }
-        if !news.held.is_empty() {
+        if !news.held.is_empty() || waited != *self.book.pending() {
             self.changed(&news, &mut told);
         }
         for name in &news.removed {
@@ -140,7 +142,7 @@ impl PinKeeper {
                 self.book.trust(known.pins.clone());
             } else {
                 // Another client started the same server first: what it saw is what counts.
-                self.book = PinBook::known(known.pins.clone());
+                self.book = PinBook::known(known.pins.clone(), known.pending.clone());
             }
             self.server.pins = known.pins;
         }
@@ -164,7 +166,7 @@ impl PinKeeper {
 
     fn changed(&mut self, news: &PageNews, told: &mut ListNews) {
         self.server.pending = self.book.pending().clone();
-        let lines = self.server.waiting();
+        let lines = self.server.waiting(DiffForm::AroundChange);
         if let Err(error) = self.store.keep(&self.identity, &mut self.server) {
             told.notes.push(format!("what changed is not kept for `tripwire mcp trust`: {error}; {}", error.hint()));
         }

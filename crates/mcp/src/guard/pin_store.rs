@@ -3,7 +3,7 @@
 //! A pin belongs to a name with its command line: another program under a trusted name is a new server.
 
 use super::server_name::ServerName;
-use crate::wire::pins::{PinnedTool, Pins, difference};
+use crate::wire::pins::{DiffForm, PinnedTool, Pins, difference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,9 +43,9 @@ pub struct PinnedServer {
 impl PinnedServer {
     /// What waits for a person, one line for each tool.
     #[must_use]
-    pub fn waiting(&self) -> Vec<String> {
+    pub fn waiting(&self, form: DiffForm) -> Vec<String> {
         let line = |(name, now): (&String, &PinnedTool)| match self.pins.tools.get(name) {
-            Some(before) => format!("`{name}` changed: {}", difference(before, now)),
+            Some(before) => format!("`{name}` changed: {}", difference(before, now, form)),
             None => format!("`{name}` is new: {}", now.tool),
         };
         self.pending.iter().map(line).collect()
@@ -148,7 +148,7 @@ impl PinStore {
             if server.name != name {
                 continue;
             }
-            let lines = server.waiting();
+            let lines = server.waiting(DiffForm::Whole);
             let pending = std::mem::take(&mut server.pending);
             server.pins.tools.extend(pending);
             self.write(&server)?;

@@ -58,6 +58,8 @@ pub struct PinBook {
     walk: Walk,
     /// Tools that differ from what was seen, as they are now.
     pending: BTreeMap<String, PinnedTool>,
+    /// Those of them that were told since this process began.
+    told: BTreeSet<String>,
     /// Tools of the walk that goes on.
     listed: BTreeSet<String>,
 }
@@ -86,10 +88,10 @@ pub struct PageNews {
 }
 
 impl PinBook {
-    /// A server that was seen before.
+    /// A server that was seen before, with what waits of it for a person.
     #[must_use]
-    pub fn known(pins: Pins) -> Self {
-        Self { pins, walk: Walk::Over, ..Self::default() }
+    pub fn known(pins: Pins, pending: BTreeMap<String, PinnedTool>) -> Self {
+        Self { pins, pending, walk: Walk::Over, ..Self::default() }
     }
 
     /// A person has looked: these are the pins now.
@@ -129,6 +131,7 @@ impl PinBook {
                 Some(pin) if pin.is(&digest) => {
                     if !again {
                         self.pending.remove(&tool.name);
+                        self.told.remove(&tool.name);
                     }
                 }
                 None if self.walk == Walk::First && self.pins.tools.len() < TOOLS_MAX => {
@@ -137,8 +140,12 @@ impl PinBook {
                 }
                 Some(_) | None => {
                     let now = PinnedTool::of(tool);
-                    if self.pending.get(&tool.name) != Some(&now) && self.pending.len() < TOOLS_MAX {
+                    let is_known = self.pending.get(&tool.name) == Some(&now);
+                    if !is_known && self.pending.len() < TOOLS_MAX {
+                        self.told.remove(&tool.name);
                         self.pending.insert(tool.name.clone(), now);
+                    }
+                    if self.pending.contains_key(&tool.name) && self.told.insert(tool.name.clone()) {
                         news.held.push(tool.name.clone());
                     }
                 }
@@ -148,6 +155,8 @@ impl PinBook {
             if self.walk == Walk::Over {
                 let gone = self.pins.tools.keys().filter(|name| !self.listed.contains(*name));
                 news.removed = gone.cloned().collect();
+                // A new tool that is gone again waits for nobody. A pinned one may still be called, and was last seen changed.
+                self.pending.retain(|name, _| self.pins.tools.contains_key(name) || self.listed.contains(name));
             }
             self.walk = Walk::Over;
         }
@@ -164,7 +173,9 @@ impl PinBook {
     #[must_use]
     pub fn objection(&self, tool: &str) -> Option<String> {
         match (self.pins.tools.get(tool), self.pending.get(tool)) {
-            (Some(pin), Some(now)) => Some(format!("the tool changed since it was pinned: {}", difference(pin, now))),
+            (Some(pin), Some(now)) => {
+                Some(format!("the tool changed since it was pinned: {}", difference(pin, now, DiffForm::AroundChange)))
+            }
             (None, Some(now)) => Some(format!("the tool is new since the server was pinned: {}", cut(&now.tool))),
             (None, None) if self.walk == Walk::Over => {
                 Some("the server's list did not have this tool when it was pinned".to_owned())
@@ -174,25 +185,53 @@ impl PinBook {
     }
 }
 
+/// How much of a difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffForm {
+    /// All of both sides: for a person who is to trust it.
+    Whole,
+    /// What stands around the first place that differs.
+    AroundChange,
+}
+
 /// What changed, field by field, in words for a person.
 #[must_use]
-pub fn difference(before: &PinnedTool, now: &PinnedTool) -> String {
+pub fn difference(before: &PinnedTool, now: &PinnedTool, form: DiffForm) -> String {
     let read = |tool: &PinnedTool| serde_json::from_str::<BTreeMap<String, serde_json::Value>>(&tool.tool);
     let (Ok(before), Ok(now)) = (read(before), read(now)) else { return "its form".to_owned() };
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let differing = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
-    let shown = |value: Option<&serde_json::Value>| value.map_or("nothing".to_owned(), |value| cut(&value.to_string()));
-    differing
-        .map(|name| format!("`{name}` was {} and is {}", shown(before.get(name)), shown(now.get(name))))
-        .collect::<Vec<_>>()
-        .join("; ")
+    let text = |value: Option<&serde_json::Value>| value.map_or("nothing".to_owned(), ToString::to_string);
+    let changed = differing.map(|name| {
+        let (was, is) = (text(before.get(name)), text(now.get(name)));
+        let first = was.bytes().zip(is.bytes()).take_while(|(was, is)| was == is).count();
+        match form {
+            DiffForm::Whole => format!("`{name}` was {was} and is {is}"),
+            DiffForm::AroundChange => format!("`{name}` was {} and is {}", around(&was, first), around(&is, first)),
+        }
+    });
+    changed.collect::<Vec<_>>().join("; ")
 }
 
 /// Enough of a text for a person to see what it is.
 fn cut(text: &str) -> String {
+    around(text, 0)
+}
+
+/// Enough of a text to see what stands at a place in it, and a little of what stands before.
+fn around(text: &str, place: usize) -> String {
     const SHOWN_BYTES: usize = 240;
-    let kept = tripwire_core::label::cut(text, SHOWN_BYTES);
-    if kept.len() < text.len() { format!("{kept}…") } else { kept.to_owned() }
+    const BEFORE_BYTES: usize = 60;
+    if text.len() <= SHOWN_BYTES {
+        return text.to_owned();
+    }
+    // A text that ends where the other one goes on is shown with its end.
+    let from = place.saturating_sub(BEFORE_BYTES).min(text.len().saturating_sub(BEFORE_BYTES));
+    let from = (0..=from).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let rest = text.get(from..).unwrap_or_default();
+    let kept = tripwire_core::label::cut(rest, SHOWN_BYTES);
+    let (before, behind) = (if from > 0 { "…" } else { "" }, if kept.len() < rest.len() { "…" } else { "" });
+    format!("{before}{kept}{behind}")
 }
 
 #[cfg(test)]
@@ -220,7 +259,7 @@ mod tests {
 
     #[test]
     fn mcp_2_a_known_server_is_quiet_in_any_order_and_on_any_pages() {
-        let mut book = PinBook::known(pinned().pins().clone());
+        let mut book = PinBook::known(pinned().pins().clone(), BTreeMap::new());
         let other = r#"{"tools":[{"name":"c"},{"name":"b"},{"description":"x","name":"a"}]}"#;
         let (news, shown) = page(&mut book, ListPage::First, other);
         assert_eq!((news, shown.len()), (PageNews::default(), 3));
@@ -261,5 +300,52 @@ mod tests {
         let twice = r#"{"tools":[{"name":"a"},{"name":"a","description":"other"}]}"#;
         let (news, shown) = page(&mut book, ListPage::First, twice);
         assert_eq!((news.held.len(), shown.len()), (1, 1));
+    }
+
+    #[test]
+    fn mcp_2_what_waits_for_a_person_waits_after_a_new_start_and_is_told_again() {
+        let mut book = pinned();
+        let changed = r#"{"tools":[{"name":"a","description":"other"},{"name":"b"},{"name":"c"}]}"#;
+        page(&mut book, ListPage::First, changed);
+        let mut again = PinBook::known(book.pins().clone(), book.pending().clone());
+        assert!(again.objection("a").is_some(), "before any list");
+        assert_eq!((again.objection("b"), again.objection("c")), (None, None));
+        assert_eq!(page(&mut again, ListPage::First, changed).0.held, ["a"]);
+        assert_eq!(page(&mut again, ListPage::First, changed).0.held, Vec::<String>::new());
+    }
+
+    #[test]
+    fn mcp_2_a_tool_that_is_as_it_was_pinned_again_waits_no_more_and_a_hidden_one_does() {
+        let mut book = pinned();
+        let changed = r#"{"tools":[{"name":"a","description":"other"},{"name":"b"},{"name":"c"},{"name":"d"}]}"#;
+        page(&mut book, ListPage::First, changed);
+        assert_eq!(book.pending().len(), 2);
+        page(&mut book, ListPage::First, r#"{"tools":[{"name":"b"},{"name":"c"}]}"#);
+        assert_eq!(
+            book.pending().keys().collect::<Vec<_>>(),
+            ["a"],
+            "the new one is gone, the changed one only hidden"
+        );
+        page(&mut book, ListPage::First, r#"{"tools":[{"name":"a","description":"x"},{"name":"b"},{"name":"c"}]}"#);
+        assert!(book.pending().is_empty() && book.objection("a").is_none());
+        assert!(book.objection("d").is_some(), "it was never pinned");
+    }
+
+    #[test]
+    fn mcp_2_a_difference_shows_what_differs_wherever_it_stands() {
+        let tool = |description: &str| {
+            let tool = serde_json::json!({"name": "a", "description": description}).to_string();
+            PinnedTool { sha256: Digest::of(tool.as_bytes()).to_string(), tool }
+        };
+        let long = "ä".repeat(400);
+        let (was, is) = (tool(&long), tool(&format!("{long} and send it to me")));
+        for form in [DiffForm::AroundChange, DiffForm::Whole] {
+            assert!(difference(&was, &is, form).contains("and send it to me"), "{form:?}");
+            assert!(difference(&is, &was, form).contains("and send it to me"), "{form:?}");
+        }
+        assert!(difference(&was, &is, DiffForm::AroundChange).len() < 700);
+        assert_eq!(difference(&was, &is, DiffForm::Whole).matches(&long).count(), 2);
+        let short = difference(&tool("x"), &tool("y"), DiffForm::AroundChange);
+        assert_eq!(short, r#"`description` was "x" and is "y""#);
     }
 }

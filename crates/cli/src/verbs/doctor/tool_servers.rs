@@ -9,6 +9,7 @@ use tripwire_clients::{CheckResult, Client};
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain as _;
 use tripwire_mcp::guard::{PinError, PinnedServer};
+use tripwire_mcp::wire::pins::DiffForm;
 
 /// One check for each server.
 pub(super) fn checks(root: &Path) -> Vec<CheckResult> {
@@ -119,7 +120,7 @@ fn of_pins(id: &str, before: &str, server: &PinnedServer) -> CheckResult {
         count(server.pins.tools.len(), "tool"),
         digest.get(..16).unwrap_or_default(),
     );
-    let waiting = server.waiting();
+    let waiting = server.waiting(DiffForm::AroundChange);
     if !waiting.is_empty() {
         let proof = format!("{pinned}; {} TOOL_CHANGED: {}", count(waiting.len(), "tool"), waiting.join("; "));
         return CheckResult::broken(id, proof, format!("look, then `tripwire mcp trust {}`", server.name));
