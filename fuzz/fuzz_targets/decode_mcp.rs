@@ -4,13 +4,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tripwire_mcp::wire::message::{CLIENT_DEPTH_MAX, Incoming, MessageKind, SERVER_DEPTH_MAX, id_of_refused, read};
+use tripwire_mcp::wire::message::{
+    CLIENT_DEPTH_MAX, Incoming, MessageKind, SERVER_DEPTH_MAX, id_of_refused, ids_of_refused_answers, read,
+};
 use tripwire_mcp::wire::result::heard;
 use tripwire_mcp::wire::tools::ToolPage;
 
 fuzz_target!(|bytes: &[u8]| {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let _ = id_of_refused(line);
+    let _ = ids_of_refused_answers(line);
     let loosely = serde_json::from_slice::<serde_json::Value>(line).ok();
     let names_call = |value: &serde_json::Value| value["method"] == "tools/call";
     let is_call = loosely.as_ref().is_some_and(|value| {

@@ -132,6 +132,7 @@ mod linux {
                 reserve_micro_usd: None,
                 agent_id: None,
                 starts_agent: None,
+                running: None,
             };
             let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
             let permit = Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap();

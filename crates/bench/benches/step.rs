@@ -72,6 +72,7 @@ fn request(n: u64) -> Request {
         reserve_micro_usd: None,
         agent_id: None,
         starts_agent: None,
+        running: None,
     }
 }
 

@@ -10,7 +10,7 @@ use tripwire_core::decision::Decision;
 use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::{AgentStart, FloorFact, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::units::RunMillis;
+use tripwire_core::units::{Count, RunMillis};
 use tripwire_judge::outside::OutsideTexts;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{CleanCall, RawCall, observe};
@@ -36,6 +36,8 @@ pub struct AskedCall<'a> {
     pub asks: Option<&'a PersonAsk>,
     /// What the session has read from outside, where the door knows.
     pub outside: Option<&'a OutsideTexts>,
+    /// Equal calls that the door knows to be running.
+    pub running: Count,
 }
 
 impl<'a> AskedCall<'a> {
@@ -80,6 +82,7 @@ impl<'a> AskedCall<'a> {
             reserve_micro_usd: None,
             agent_id: self.agent.map(Label::cut),
             starts_agent,
+            running: Some(self.running).filter(|running| *running > Count::ZERO),
         })
     }
 

@@ -118,11 +118,20 @@ pub fn estimate(input: &str, output: &str) -> Figures {
         tokens,
         cost: prices::cost("", &tokens).micro_usd,
         basis: PriceBasis::HighestKnown,
-        model: "estimated".to_owned(),
+        model: ESTIMATED.to_owned(),
         context: None,
         window: None,
         answer: Fingerprint::NONE,
     }
+}
+
+/// What stands for the model where nobody told one.
+const ESTIMATED: &str = "estimated";
+
+/// Whether a model's name in the record stands for an estimate.
+#[must_use]
+pub fn is_estimate(model: &str) -> bool {
+    model.starts_with(ESTIMATED)
 }
 
 impl Figures {

@@ -13,7 +13,7 @@ use crate::chain::event::{Action, AgentEvent};
 use crate::chain::feedback::ExecutionResult;
 use crate::label::Label;
 use crate::record::chain::Digest;
-use crate::units::{EventIndex, MicroUsd, RunMillis, Tokens};
+use crate::units::{Count, EventIndex, MicroUsd, RunMillis, Tokens};
 use serde::{Deserialize, Serialize};
 
 /// One input with the time at which it happened.
@@ -120,6 +120,9 @@ pub struct Request {
     /// The sub-agent that the call would start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_agent: Option<AgentStart>,
+    /// Equal calls that the caller knows to be running now: they are not calls that brought no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Count>,
 }
 
 /// A call that starts a sub-agent.

@@ -22,7 +22,7 @@ use tripwire_core::chain::event::{AgentEvent, Flag};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
-use tripwire_core::units::RunMillis;
+use tripwire_core::units::{Count, RunMillis};
 use tripwire_judge as judge;
 use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
@@ -136,6 +136,9 @@ impl GuardedSession {
         } else {
             // A record that does not verify is told now, and not at the first call.
             session.driver.refresh()?;
+            if session.driver.model().is_some_and(|model| !usage::is_estimate(model)) {
+                session.usage = UsageSource::Told;
+            }
         }
         Ok(session)
     }
@@ -366,6 +369,8 @@ impl GuardedSession {
             agent: agent.map(|agent| agent.0.as_str()),
             asks: None,
             outside: Some(&self.outside),
+            // A program that never reports results must not pass for one whose calls all run.
+            running: Count::ZERO,
         })
     }
 

@@ -165,6 +165,7 @@ mod tests {
             reserve_micro_usd: None,
             agent_id: None,
             starts_agent: None,
+            running: None,
         };
         let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
         Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap()

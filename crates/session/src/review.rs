@@ -153,6 +153,7 @@ impl Gate {
             reserve_micro_usd: None,
             agent_id: None,
             starts_agent: None,
+            running: None,
         };
         let taken = driver.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else {

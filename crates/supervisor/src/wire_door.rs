@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::{Agent, Event, HookCall, Outcome, ToolCall};
 use tripwire_clients::launch::ServerTools;
+use tripwire_core::units::Count;
 use tripwire_gateway::wire::tool_calls::{WireCall, WireRequest, WireResult, is_by_place};
 use tripwire_gateway::{AskedDoor, DoorAnswer, DoorQuestion};
 
@@ -158,6 +159,7 @@ impl WireDoor {
             prompt,
             response: None,
             asks: None,
+            running: Count::ZERO,
         }
     }
 }

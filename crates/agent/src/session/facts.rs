@@ -108,6 +108,7 @@ impl Facts<'_> {
             reserve_micro_usd: None,
             agent_id: None,
             starts_agent: None,
+            running: None,
         }
     }
 
@@ -164,6 +165,7 @@ impl Facts<'_> {
             reserve_micro_usd: None,
             agent_id: None,
             starts_agent: None,
+            running: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `tripwire mcp` through the binary, with servers that are small shell scripts.
 
 mod address;
+mod answers;
 mod decisions;
 pub(crate) mod fixture;
 mod http_entrance;

@@ -9,6 +9,7 @@ use super::wire::{self, HookInput};
 use crate::client::Client;
 use serde_json::json;
 use std::path::PathBuf;
+use tripwire_core::units::Count;
 
 /// One call of the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct HookCall {
     pub response: Option<String>,
     /// Why a person is to be asked about the call, where the one who tells of it knows a reason.
     pub asks: Option<PersonAsk>,
+    /// Equal calls that are running, where the one who tells of it knows: nothing that a client writes is believed here.
+    pub running: Count,
 }
 
 impl HookCall {
@@ -80,6 +83,7 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
         prompt,
         response,
         asks: input.asks.filter(|_| client == Client::Mcp),
+        running: Count::ZERO,
     })
 }
 

@@ -66,6 +66,7 @@ impl CallContext<'_> {
             agent: self.agent(),
             asks: self.call.asks.as_ref(),
             outside: None,
+            running: self.call.running,
         }
     }
 
@@ -171,6 +172,7 @@ pub fn model_request(model: &str, role: &str, reserve: Option<MicroUsd>) -> What
         reserve_micro_usd: reserve,
         agent_id: None,
         starts_agent: None,
+        running: None,
     })
 }
 

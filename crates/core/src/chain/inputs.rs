@@ -214,8 +214,7 @@ impl Chain {
             turn.refusal = Some((Rule::TermSteps, error));
         }
         let place = RequestPlace { index: turn.place.index, spent: gate.money.spent() };
-        let asker = request.agent_id.as_ref();
-        let alarm = self.state.activity.loops.foresee(&self.policy, (&request.action, asker), place);
+        let alarm = self.state.activity.loops.foresee(&self.policy, request, place);
         turn.reading = ActivityReading { alarm: alarm.map(Box::new), ..ActivityReading::default() };
     }
 

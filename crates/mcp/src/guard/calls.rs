@@ -2,19 +2,24 @@
 
 use super::pin_keeper::ToolSchemas;
 use crate::wire::message::{Answered, Id, members};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tripwire_clients::hooks::{PersonAsk, ToolCall};
+use tripwire_core::label::Fingerprint;
+use tripwire_core::units::Count;
 
 /// The most bytes of arguments of all calls that are open at the same time.
 const OPEN_BYTES_MAX: usize = 512 << 20;
 
-/// A call that the server works on.
+/// A call that the client waits for.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) tool: ToolCall,
     pub(super) since: Instant,
+    /// That the server works on it; nothing while it is asked about or waits here.
+    pub(super) runs: Option<RunningCall>,
     pub(super) _share: OpenShare,
 }
 
@@ -52,6 +57,53 @@ impl Drop for OpenShare {
     }
 }
 
+/// How many calls run at the server now, whoever made them, by what they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunningCalls(Arc<Mutex<BTreeMap<Fingerprint, u32>>>);
+
+/// One of them; it ends with this value.
+#[derive(Debug)]
+pub(super) struct RunningCall {
+    all: RunningCalls,
+    key: Fingerprint,
+}
+
+impl RunningCalls {
+    /// A call goes to the server.
+    pub(super) fn begin(&self, tool: &ToolCall) -> RunningCall {
+        let key = call_key(tool);
+        let mut all = self.all();
+        let count = all.entry(key).or_default();
+        *count = count.saturating_add(1);
+        RunningCall { all: self.clone(), key }
+    }
+
+    /// How many calls like this one run.
+    pub(super) fn like(&self, tool: &ToolCall) -> Count {
+        Count::new(self.all().get(&call_key(tool)).copied().unwrap_or_default())
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Fingerprint, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        let mut all = self.all.all();
+        let left = all.get(&self.key).copied().unwrap_or_default().saturating_sub(1);
+        if left == 0 {
+            all.remove(&self.key);
+        } else {
+            all.insert(self.key, left);
+        }
+    }
+}
+
+fn call_key(tool: &ToolCall) -> Fingerprint {
+    Fingerprint::of(tool.name.as_bytes()).and(Fingerprint::of(tool.input.as_bytes()))
+}
+
 /// The name of a tool at its server.
 pub(super) fn own_name(tool: &str) -> &str {
     tool.strip_prefix("mcp__").and_then(|name| name.split_once("__")).map_or(tool, |(_, name)| name)
@@ -76,5 +128,17 @@ mod tests {
         assert!(all.take(1).is_none(), "and what was refused leaves no share behind");
         drop(first);
         assert!(all.take(OPEN_BYTES_MAX).is_some());
+    }
+
+    #[test]
+    fn loop_6_only_equal_calls_that_run_are_counted_as_running() {
+        let all = RunningCalls::default();
+        let tool = |input: &str| ToolCall { name: "t".to_owned(), input: input.to_owned(), call_id: None };
+        let (one, two) = (all.begin(&tool("{}")), all.begin(&tool("{}")));
+        assert_eq!((all.like(&tool("{}")), all.like(&tool("{\"a\":1}"))), (Count::new(2), Count::ZERO));
+        drop(one);
+        assert_eq!(all.like(&tool("{}")), Count::new(1));
+        drop(two);
+        assert_eq!(all.like(&tool("{}")), Count::ZERO);
     }
 }

@@ -4,9 +4,10 @@ use super::calls::{AskedCall, OpenCall};
 use super::held::{HELD_MAX, HeldCalls, HeldPlace};
 use super::question::{AskCount, DoorReply, WaitFor};
 use super::tool_gate::{Passage, ToolGate};
-use crate::wire::message::{self, Answered, Id, Incoming, Message, MessageFault, MessageKind, ToolUse, members};
+use crate::wire::message::{self, Answered, Id, Incoming, Message, MessageKind, SERVER_DEPTH_MAX, ToolUse, members};
 use crate::wire::reply::{self, SERVER_GONE};
-use crate::wire::result::{heard, with_words};
+use crate::wire::result::{heard, task_of, with_words};
+use crate::wire::strict::{Carrier, without_lone_surrogates};
 use crate::wire::traffic::{AnsweredKind, OpenKind, OpenRequest, Traffic};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,13 +85,36 @@ impl Conversation {
         match &message.kind {
             MessageKind::Call(id, used) => self.call(id.as_ref(), used),
             MessageKind::List { id: Some(id), page } => self.request(id, OpenKind::List(*page)),
+            MessageKind::TaskResult { id, task } => {
+                let known = task.as_deref().and_then(|task| self.traffic().tool_of_task(task).map(str::to_owned));
+                self.request(id, OpenKind::TaskResult(known.unwrap_or_default()))
+            }
             MessageKind::Request(id) => self.request(id, OpenKind::Other),
             // A call that waits here is not known to the server.
             MessageKind::Cancelled(id) if self.held.give_up(id.key()) => FirstLook::Kept,
-            MessageKind::List { id: None, .. }
-            | MessageKind::Cancelled(_)
-            | MessageKind::Notification
-            | MessageKind::Response(..) => FirstLook::Passes,
+            MessageKind::Cancelled(id) => {
+                self.cancelled(id);
+                FirstLook::Passes
+            }
+            MessageKind::List { id: None, .. } | MessageKind::Notification | MessageKind::Response(..) => {
+                FirstLook::Passes
+            }
+        }
+    }
+
+    /// The client gives a call up that the server works on: it has no result, and its id is free. What the server still says to
+    /// it is bounded as its result would have been.
+    fn cancelled(&self, id: &Id) {
+        let ended = self.traffic().end_call(id, |call| call.runs.is_some());
+        let Some(call) = ended else { return };
+        self.traffic().remember(id, AnsweredKind::Call(call.tool.name.clone()));
+        self.without_result(call, "the client cancelled the call before it had a result");
+    }
+
+    /// A call ends without a result; one that never went to the server leaves nothing.
+    fn without_result(&self, call: OpenCall, why: &str) {
+        if call.runs.is_some() {
+            self.note_words(self.gate.done(call, why.to_owned(), Some(true)));
         }
     }
 
@@ -108,7 +132,7 @@ impl Conversation {
                 let why = "tripwire: the calls under way have too many arguments; try again when some have ended";
                 return FirstLook::Answered(reply::refused(id, why));
             };
-            let open = OpenCall { tool: tool.clone(), since: Instant::now(), _share: share };
+            let open = OpenCall { tool: tool.clone(), since: Instant::now(), runs: None, _share: share };
             if let FirstLook::Answered(answer) = self.request(id, OpenKind::Call(open)) {
                 return FirstLook::Answered(answer);
             }
@@ -119,7 +143,7 @@ impl Conversation {
 
     /// Asks about a call for the first time.
     pub(super) fn ask(&self, call: &AskedCall) -> DoorReply {
-        self.gate.door.ask(&call.tool, call.asks.as_ref(), AskCount::First)
+        self.gate.door.ask(&call.tool, call.asks.as_ref(), self.gate.running.like(&call.tool), AskCount::First)
     }
 
     /// What an answer of the engine means for a call.
@@ -128,13 +152,25 @@ impl Conversation {
             DoorReply::Pass(words) => {
                 self.note_words(words);
                 match self.unfit(call) {
-                    None => Decided::Runs,
+                    None => {
+                        self.begins(call);
+                        Decided::Runs
+                    }
                     Some(why) => Decided::Answered(self.refused(call, &why)),
                 }
             }
             DoorReply::Refuse(reason) => Decided::Answered(self.refused(call, &reason)),
             DoorReply::Wait(wait) => Decided::Waits(wait),
         }
+    }
+
+    /// From now on the server works on a call.
+    fn begins(&self, call: &AskedCall) {
+        let Some(id) = &call.id else { return };
+        self.traffic().begin_call(id, |open| {
+            open.since = Instant::now();
+            open.runs = Some(self.gate.running.begin(&open.tool));
+        });
     }
 
     /// A place for a call that waits; without one it is refused.
@@ -168,7 +204,8 @@ impl Conversation {
             }
             let unanswered = matches!(&wait, WaitFor::Answer(_, most) if since.elapsed() >= *most);
             let count = if unanswered { AskCount::Unanswered(since.elapsed()) } else { AskCount::Again };
-            match door.ask(&call.tool, self.gate.asks(&call.tool).as_ref(), count) {
+            let running = self.gate.running.like(&call.tool);
+            match door.ask(&call.tool, self.gate.asks(&call.tool).as_ref(), running, count) {
                 DoorReply::Wait(next) => wait = next,
                 reply @ (DoorReply::Pass(_) | DoorReply::Refuse(_)) => return Some(reply),
             }
@@ -185,17 +222,10 @@ impl Conversation {
             }
             return Decided::Answered(None);
         };
-        let decided = match self.decided(call, reply) {
+        match self.decided(call, reply) {
             Decided::Waits(_) => Decided::Answered(self.refused(call, "tripwire: the guard gave no answer")),
             decided @ (Decided::Runs | Decided::Answered(_)) => decided,
-        };
-        if decided == Decided::Runs
-            && let Some(id) = &call.id
-        {
-            // From now on the server works on it.
-            self.traffic().begin_again(id, |open| open.since = Instant::now());
         }
-        decided
     }
 
     /// Why the arguments do not fit what the tool declares: then the call ends here, as a failed one.
@@ -207,7 +237,7 @@ impl Conversation {
         let why = format!("the arguments do not fit the tool's inputSchema: {}", mistakes.join("; "));
         // A call without an id has no share, because nothing is kept of it.
         let share = self.gate.open_bytes.take(0)?;
-        let open = OpenCall { tool: call.tool.clone(), since: Instant::now(), _share: share };
+        let open = OpenCall { tool: call.tool.clone(), since: Instant::now(), runs: None, _share: share };
         self.note_words(self.gate.done(open, why.clone(), Some(true)));
         Some(format!("tripwire: {why}; correct them and call it again [MCP-3]"))
     }
@@ -218,18 +248,33 @@ impl Conversation {
             return None;
         };
         drop(self.traffic().end(id));
-        Some(reply::refused(id, reason))
+        Some(self.with_waiting_words(reply::refused(id, reason)))
     }
 
-    /// What the server said, read: what of it goes to the client.
-    pub(super) fn take_from_server(&self, incoming: Result<Incoming<'_>, MessageFault>, line: &[u8]) -> Passage {
+    /// What the server said: what of it goes to the client.
+    pub(super) fn take_from_server(&self, message: &[u8], carrier: Carrier) -> Passage {
+        let fault = match message::carried(message, carrier, SERVER_DEPTH_MAX) {
+            Ok(incoming) => return self.passage_of(incoming),
+            Err(fault) => fault,
+        };
+        // A text that was cut in the middle of a character is no reason to lose a result.
+        let whole = std::str::from_utf8(message).ok().and_then(without_lone_surrogates);
+        if let Some(whole) = whole
+            && let Ok(incoming) = message::carried(whole.as_bytes(), carrier, SERVER_DEPTH_MAX)
+        {
+            return match self.passage_of(incoming) {
+                Passage::AsItCame => Passage::Changed(whole),
+                passage @ (Passage::Changed(_) | Passage::Kept) => passage,
+            };
+        }
+        self.refuse_from_server(message, &fault.to_string()).map_or(Passage::Kept, Passage::Changed)
+    }
+
+    fn passage_of(&self, incoming: Incoming<'_>) -> Passage {
         let messages = match incoming {
-            Ok(Incoming::Blank) => return Passage::AsItCame,
-            Ok(Incoming::One(message)) => return self.passage_to_client(&message),
-            Ok(Incoming::Batch(messages)) => messages,
-            Err(fault) => {
-                return self.refuse_from_server(line, &fault.to_string()).map_or(Passage::Kept, Passage::Changed);
-            }
+            Incoming::Blank => return Passage::AsItCame,
+            Incoming::One(message) => return self.passage_to_client(&message),
+            Incoming::Batch(messages) => messages,
         };
         let passages: Vec<Passage> = messages.iter().map(|message| self.passage_to_client(message)).collect();
         if passages.iter().all(|passage| *passage == Passage::AsItCame) {
@@ -247,12 +292,33 @@ impl Conversation {
     /// A message of the server that cannot be read in one way only: the answer for whoever waits for it.
     pub(super) fn refuse_from_server(&self, line: &[u8], why: &str) -> Option<String> {
         self.gate.note(&format!("a message of the server is not passed on: {why}"));
-        let id = message::id_of_refused(line)?;
-        let OpenRequest { id, kind } = self.traffic().end(&id)?;
-        if let OpenKind::Call(call) = kind {
-            self.note_words(self.gate.done(call, why.to_owned(), Some(true)));
+        let ids = message::ids_of_refused_answers(line);
+        let ended: Vec<OpenRequest<OpenCall>> = {
+            let mut traffic = self.traffic();
+            ids.iter().filter_map(|id| traffic.end(id)).collect()
+        };
+        let answers: Vec<String> = ended
+            .into_iter()
+            .map(|request| self.failed(request, -32_603, why, &format!("the server's answer is refused: {why}")))
+            .collect();
+        match answers.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            [_, ..] => Some(reply::batch(&answers.iter().map(String::as_str).collect::<Vec<_>>())),
         }
-        Some(reply::error(Some(&id), -32_603, &format!("the server's answer is refused: {why}")))
+    }
+
+    /// A request ends with an error of the guard's; a call with it, for which the agent may have words to hear.
+    fn failed(&self, request: OpenRequest<OpenCall>, code: i64, why: &str, said: &str) -> String {
+        let OpenRequest { id, kind } = request;
+        let error = reply::error(Some(&id), code, said);
+        match kind {
+            OpenKind::Call(call) => {
+                self.without_result(call, why);
+                self.with_waiting_words(error)
+            }
+            OpenKind::List(_) | OpenKind::TaskResult(_) | OpenKind::Other => error,
+        }
     }
 
     fn passage_to_client(&self, message: &Message<'_>) -> Passage {
@@ -265,8 +331,16 @@ impl Conversation {
                 self.remember(id, || AnsweredKind::List(page));
                 self.gate.list(id, page, message.raw, *answered)
             }
+            OpenKind::TaskResult(tool) => {
+                self.remember(id, || AnsweredKind::Call(tool.clone()));
+                let mistakes = self.gate.output_mistakes(&tool, &heard(*answered), *answered);
+                self.told(&tool, ToolAnswer { id, raw: message.raw, answered: *answered }, &mistakes)
+            }
             OpenKind::Call(call) => {
                 self.remember(id, || AnsweredKind::Call(call.tool.name.clone()));
+                if let Some(task) = task_of(*answered) {
+                    self.traffic().begin_task(task, &call.tool.name);
+                }
                 self.result(id, call, message.raw, *answered)
             }
         }
@@ -286,7 +360,8 @@ impl Conversation {
             Some(AnsweredKind::List(page)) => return self.gate.list(id, page, raw, answered),
             Some(AnsweredKind::Call(tool)) => {
                 let mistakes = self.gate.output_mistakes(&tool, &heard(answered), answered);
-                return self.shaped(&tool, ToolAnswer { id, raw, answered }, &mistakes).unwrap_or(Passage::AsItCame);
+                let shaped = self.shaped(&tool, ToolAnswer { id, raw, answered }, &mistakes);
+                return shaped.map_or(Passage::AsItCame, Passage::Changed);
             }
             None => {}
         }
@@ -306,24 +381,40 @@ impl Conversation {
         let mistakes = self.gate.output_mistakes(&tool, &said, answered);
         let failed = said.failed || !mistakes.is_empty();
         self.note_words(self.gate.done(call, said.text, Some(failed)));
-        let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(changed) = self.shaped(&tool, ToolAnswer { id, raw, answered }, &mistakes) {
-            return changed;
-        }
-        let Answered::Result(result) = answered else { return Passage::AsItCame };
-        if words.is_empty() {
-            return Passage::AsItCame;
-        }
-        with_words(raw, result, &words.join("\n")).map_or(Passage::AsItCame, Passage::Changed)
+        self.told(&tool, ToolAnswer { id, raw, answered }, &mistakes)
     }
 
-    /// What stands in the place of a result that does not fit its schema, or is too large.
-    fn shaped(&self, tool: &str, answer: ToolAnswer<'_>, mistakes: &[String]) -> Option<Passage> {
-        let Answered::Result(result) = answer.answered else { return None };
-        if !mistakes.is_empty() {
-            return Some(Passage::Changed(reply::unfit_result(answer.id, mistakes)));
+    /// What the agent gets of an answer, with the words that wait for it.
+    fn told(&self, tool: &str, answer: ToolAnswer<'_>, mistakes: &[String]) -> Passage {
+        let raw = answer.raw;
+        let shaped = self.shaped(tool, answer, mistakes);
+        if shaped.is_none() && self.words().is_empty() {
+            return Passage::AsItCame;
         }
-        self.gate.cut(tool, answer.raw, result).map(Passage::Changed)
+        Passage::Changed(self.with_waiting_words(shaped.unwrap_or_else(|| raw.to_owned())))
+    }
+
+    /// A message with the words that wait for the agent; they wait on where it has no place for them.
+    fn with_waiting_words(&self, message: String) -> String {
+        let mut waiting = self.words();
+        if waiting.is_empty() {
+            return message;
+        }
+        match with_words(&message, &waiting.join("\n")) {
+            Some(told) => {
+                waiting.clear();
+                told
+            }
+            None => message,
+        }
+    }
+
+    /// What stands in the place of an answer that does not fit its schema, or is too large.
+    fn shaped(&self, tool: &str, answer: ToolAnswer<'_>, mistakes: &[String]) -> Option<String> {
+        if !mistakes.is_empty() {
+            return Some(reply::unfit_result(answer.id, mistakes));
+        }
+        self.gate.cut(tool, answer.raw, answer.answered)
     }
 
     /// Requests that get no answer any more; gives the errors for those who wait.
@@ -343,14 +434,19 @@ impl Conversation {
     }
 
     fn given_up(&self, open: Vec<OpenRequest<OpenCall>>, why: &str) -> Vec<String> {
-        let mut errors = Vec::new();
-        for OpenRequest { id, kind } in open {
-            if let OpenKind::Call(call) = kind {
-                self.note_words(self.gate.done(call, why.to_owned(), Some(true)));
+        open.into_iter().map(|request| self.failed(request, SERVER_GONE, why, why)).collect()
+    }
+
+    /// The client is gone: what it still waited for has no result.
+    pub(super) fn client_gone(&self) {
+        self.end();
+        let open = self.traffic().end_all();
+        for request in open {
+            match request.kind {
+                OpenKind::Call(call) => self.without_result(call, "the client closed before the call had a result"),
+                OpenKind::List(_) | OpenKind::TaskResult(_) | OpenKind::Other => {}
             }
-            errors.push(reply::error(Some(&id), SERVER_GONE, why));
         }
-        errors
     }
 
     /// Nothing that waits here goes to the server any more.
@@ -363,10 +459,14 @@ impl Conversation {
     }
 
     fn note_words(&self, words: Option<String>) {
-        let mut waiting = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.words();
         if let Some(words) = words.filter(|_| waiting.len() < WORDS_MAX) {
             waiting.push(words);
         }
+    }
+
+    fn words(&self) -> MutexGuard<'_, Vec<String>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn traffic(&self) -> MutexGuard<'_, Traffic<OpenCall>> {

@@ -6,6 +6,7 @@ use super::session_door::SessionDoor;
 use std::time::Duration;
 use tripwire_clients::hooks::{Outcome, PersonAsk, ToolCall};
 use tripwire_core::input::ToolsSeen;
+use tripwire_core::units::Count;
 
 /// Who is asked.
 pub enum Door {
@@ -26,10 +27,10 @@ impl std::fmt::Debug for Door {
 
 impl Door {
     /// Asks about a call.
-    pub(super) fn ask(&self, tool: &ToolCall, asks: Option<&PersonAsk>, count: AskCount) -> DoorReply {
+    pub(super) fn ask(&self, tool: &ToolCall, asks: Option<&PersonAsk>, running: Count, count: AskCount) -> DoorReply {
         match self {
-            Self::Session(door) => door.ask(&door.place.origin.asked(tool.clone(), asks.cloned()), count),
-            Self::Run(door) => door.ask(&door.origin.asked(tool.clone(), asks.cloned())),
+            Self::Session(door) => door.ask(&door.place.origin.asked(tool.clone(), asks.cloned(), running), count),
+            Self::Run(door) => door.ask(&door.origin.asked(tool.clone(), asks.cloned(), running)),
         }
     }
 
@@ -46,10 +47,18 @@ impl Door {
         }
     }
 
-    /// Writes down what the last call left; to be called once its message went on.
+    /// Writes down what the last call left; to be called once its message went on, or before where that may take long.
     pub(super) fn write_down(&self) {
         match self {
             Self::Session(door) => door.write_down(),
+            Self::Run(_) => {}
+        }
+    }
+
+    /// Nothing more is asked: what was taken in last is on the disk before this returns.
+    pub(super) fn close(&self) {
+        match self {
+            Self::Session(door) => door.close(),
             Self::Run(_) => {}
         }
     }

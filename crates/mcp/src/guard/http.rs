@@ -7,8 +7,9 @@ use super::held::HELD_MAX;
 use super::pin_store::PinStore;
 use super::server_name::ServerName;
 use super::tool_gate::{GateParts, Passage, ToolGate};
-use crate::wire::message::{self, CLIENT_DEPTH_MAX, Incoming, Message, MessageKind, SERVER_DEPTH_MAX};
+use crate::wire::message::{self, CLIENT_DEPTH_MAX, Incoming, Message, MessageKind};
 use crate::wire::reply;
+use crate::wire::strict::Carrier;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -121,8 +122,9 @@ impl ToolMessages for HttpConversations {
     fn close(&self) {
         let all = std::mem::take(&mut self.sessions().by_name);
         for (_, conversation) in all.into_values() {
-            conversation.0.end();
+            conversation.0.client_gone();
         }
+        self.gate.door.close();
     }
 }
 
@@ -217,7 +219,7 @@ impl ToolConversation for HttpClient {
     }
 
     fn said(&self, message: &[u8]) -> Said {
-        let passage = self.0.take_from_server(message::read_body(message, SERVER_DEPTH_MAX), message);
+        let passage = self.0.take_from_server(message, Carrier::Body);
         self.0.gate.door.write_down();
         match passage {
             Passage::AsItCame => Said::AsItCame,
@@ -238,7 +240,7 @@ impl ToolConversation for HttpClient {
 fn key_of(message: &Message<'_>) -> Option<AskedKey> {
     let id = match &message.kind {
         MessageKind::Call(id, _) | MessageKind::List { id, .. } => id.as_ref(),
-        MessageKind::Request(id) => Some(id),
+        MessageKind::Request(id) | MessageKind::TaskResult { id, .. } => Some(id),
         MessageKind::Cancelled(_) | MessageKind::Notification | MessageKind::Response(..) => None,
     };
     id.map(|id| AskedKey(id.key().to_owned()))

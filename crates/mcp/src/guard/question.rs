@@ -6,6 +6,7 @@ use tripwire_clients::hooks::mcp_event::{ASKED, DONE};
 use tripwire_clients::hooks::{Event, HookCall, Outcome, PersonAsk, Reply, ToolCall};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::label::Label;
+use tripwire_core::units::Count;
 use tripwire_session::driver::Signing;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::session::SessionId;
@@ -39,9 +40,9 @@ pub struct CallOrigin {
 }
 
 impl CallOrigin {
-    /// The question about a call.
-    pub(super) fn asked(&self, tool: ToolCall, asks: Option<PersonAsk>) -> HookCall {
-        self.event(ASKED, Event::Asked(tool), asks)
+    /// The question about a call; of calls like it, so many run already.
+    pub(super) fn asked(&self, tool: ToolCall, asks: Option<PersonAsk>, running: Count) -> HookCall {
+        HookCall { running, ..self.event(ASKED, Event::Asked(tool), asks) }
     }
 
     /// The news of a call's end.
@@ -61,6 +62,7 @@ impl CallOrigin {
             prompt: None,
             response: None,
             asks,
+            running: Count::ZERO,
         }
     }
 }

@@ -6,9 +6,10 @@ use super::held::HeldPlace;
 use super::lines::body;
 use super::question::{DoorReply, WaitFor};
 use super::tool_gate::Passage;
-use super::wires::Wires;
-use crate::wire::message::{self, CLIENT_DEPTH_MAX, Incoming, Message, SERVER_DEPTH_MAX};
+use super::wires::{Sent, Wire, Wires};
+use crate::wire::message::{self, CLIENT_DEPTH_MAX, Incoming, Message};
 use crate::wire::reply;
+use crate::wire::strict::Carrier;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -51,24 +52,24 @@ impl Relay {
             Err(fault) => {
                 let id = message::id_of_refused(body(line));
                 let why = format!("{fault}; it did not reach the server; send one plain JSON-RPC message a line");
-                self.wires.say_to_client(&reply::error(id.as_ref(), fault.code(), &why));
+                self.say_to_client(&reply::error(id.as_ref(), fault.code(), &why));
                 return;
             }
         };
         match incoming {
-            Incoming::Blank => self.wires.send_to_server(line),
+            Incoming::Blank => self.send_to_server(line),
             Incoming::One(message) => {
                 if self.to_server(&message) == Goes::On {
-                    self.wires.send_to_server(line);
+                    self.send_to_server(line);
                 }
             }
             Incoming::Batch(messages) => {
                 let goes_on = |message: &&Message<'_>| self.to_server(message) == Goes::On;
                 let kept: Vec<&str> = messages.iter().filter(goes_on).map(|message| message.raw).collect();
                 if kept.len() == messages.len() {
-                    self.wires.send_to_server(line);
+                    self.send_to_server(line);
                 } else if !kept.is_empty() {
-                    self.wires.send_to_server(format!("{}\n", reply::batch(&kept)).as_bytes());
+                    self.send_to_server(format!("{}\n", reply::batch(&kept)).as_bytes());
                 }
             }
         }
@@ -77,7 +78,7 @@ impl Relay {
     /// A line of the client that is longer than any message may be.
     pub(super) fn too_long_from_client(&self, beginning: &[u8]) {
         let why = "the message is larger than 64 MiB; it did not reach the server";
-        self.wires.say_to_client(&reply::error(message::id_of_refused(beginning).as_ref(), -32_600, why));
+        self.say_to_client(&reply::error(message::id_of_refused(beginning).as_ref(), -32_600, why));
     }
 
     fn to_server(self: &Arc<Self>, message: &Message<'_>) -> Goes {
@@ -85,7 +86,7 @@ impl Relay {
             FirstLook::Passes => Goes::On,
             FirstLook::Kept => Goes::NotNow,
             FirstLook::Answered(answer) => {
-                self.wires.say_to_client(&answer);
+                self.say_to_client(&answer);
                 Goes::NotNow
             }
             FirstLook::Asks(call) => self.call(call, message.raw),
@@ -146,7 +147,7 @@ impl Relay {
     /// A call that waited is answered, or given up.
     fn settle(&self, waiting: &WaitingCall, place: &HeldPlace, reply: Option<DoorReply>) {
         match self.conversation.settle(&waiting.call, place, reply) {
-            Decided::Runs => self.wires.send_to_server(format!("{}\n", waiting.raw).as_bytes()),
+            Decided::Runs => self.send_to_server(format!("{}\n", waiting.raw).as_bytes()),
             Decided::Answered(answer) => self.answer(answer),
             // Settled calls wait no more.
             Decided::Waits(_) => {}
@@ -156,16 +157,16 @@ impl Relay {
 
     fn answer(&self, answer: Option<String>) {
         if let Some(answer) = answer {
-            self.wires.say_to_client(&answer);
+            self.say_to_client(&answer);
         }
     }
 
     /// A line of the server.
     pub(super) fn take_from_server(&self, line: &[u8]) {
         let message = body(line);
-        match self.conversation.take_from_server(message::read(message, SERVER_DEPTH_MAX), message) {
-            Passage::AsItCame => self.wires.send_to_client(line),
-            Passage::Changed(text) => self.wires.say_to_client(&text),
+        match self.conversation.take_from_server(message, Carrier::Line) {
+            Passage::AsItCame => self.send_to_client(line),
+            Passage::Changed(text) => self.say_to_client(&text),
             Passage::Kept => {}
         }
         self.conversation.gate.door.write_down();
@@ -180,15 +181,43 @@ impl Relay {
     /// The server is gone: whoever waits for it is told, never left in silence.
     pub(super) fn server_gone(&self, why: &str) {
         for error in self.conversation.server_gone(why) {
-            self.wires.say_to_client(&error);
+            self.say_to_client(&error);
         }
         self.conversation.gate.door.write_down();
     }
 
     /// The client has closed: nothing more goes to the server.
-    pub(super) fn client_gone(&self) {
+    pub(super) fn client_closed(&self) {
         self.conversation.end();
         self.wires.close_server();
+    }
+
+    /// Both sides are gone: what is open has no result, and everything is on the disk.
+    pub(super) fn end(&self) {
+        self.conversation.client_gone();
+        self.conversation.gate.door.close();
+    }
+
+    /// Says a message of our own.
+    fn say_to_client(&self, text: &str) {
+        self.send_to_client(format!("{text}\n").as_bytes());
+    }
+
+    fn send_to_client(&self, bytes: &[u8]) {
+        self.send(&self.wires.client, bytes);
+    }
+
+    fn send_to_server(&self, bytes: &[u8]) {
+        self.send(&self.wires.server, bytes);
+    }
+
+    /// Passes bytes on. Nobody else of the session waits for a side that does not read: what the last call left is written down
+    /// afterwards only where the pipe takes the bytes at once.
+    fn send(&self, wire: &Wire, bytes: &[u8]) {
+        if wire.send_at_once(bytes) == Sent::No {
+            self.conversation.gate.door.write_down();
+            wire.send(bytes);
+        }
     }
 
     fn thread(&self, work: impl FnOnce() + Send + 'static) -> bool {

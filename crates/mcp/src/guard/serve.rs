@@ -171,11 +171,12 @@ impl Watch {
     }
 
     fn client_closed(mut self) -> GuardEnd {
-        self.relay.client_gone();
+        self.relay.client_closed();
         let until = Instant::now() + CLOSING_WITHIN;
         while Instant::now() < until && self.tree.wait(LOOK_EVERY).is_ok_and(|exit| exit.is_none()) {}
         self.drain();
         self.tree.kill();
+        self.relay.end();
         GuardEnd::ClientClosed
     }
 
@@ -189,6 +190,7 @@ impl Watch {
         };
         self.relay.server_gone(&how);
         self.tree.kill();
+        self.relay.end();
         GuardEnd::ServerEnded(exit)
     }
 

@@ -4,7 +4,7 @@
 //! the next call: what the engine says to it goes with it, because nobody may be held for a warning that came too late.
 
 use super::question::{AskCount, DoorPlace, DoorReply, WaitFor, reply_of};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler, Measured, OnHeldCall};
 use tripwire_clients::hooks::{FigureUse, HookCall, KeptNotes, waits_out_pause};
@@ -21,6 +21,7 @@ use tripwire_undo::UndoStore;
 use tripwire_workspace::clock;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::policy_file;
+use tripwire_workspace::session::SessionId;
 
 /// The name of our sessions for clients that are known by their process alone.
 const FOREIGN: &str = "mcp";
@@ -32,6 +33,9 @@ pub struct SessionDoor {
     pub(super) place: DoorPlace,
     notifier: Arc<dyn Notifier>,
     engine: Mutex<Option<Engine>>,
+    /// The session, once one was opened. It stays the one that is asked: where its journal is gone, nothing says what it had
+    /// allowed, and no other one is begun in its place.
+    begun: OnceLock<SessionId>,
 }
 
 /// An open session.
@@ -45,7 +49,7 @@ impl SessionDoor {
     /// Opens nothing yet: a session begins with the first thing that is to be recorded.
     #[must_use]
     pub fn new(place: DoorPlace, notifier: Arc<dyn Notifier>) -> Self {
-        Self { place, notifier, engine: Mutex::default() }
+        Self { place, notifier, engine: Mutex::default(), begun: OnceLock::new() }
     }
 
     /// Asks about a call; a guard that cannot decide refuses.
@@ -142,6 +146,16 @@ impl SessionDoor {
         }
     }
 
+    /// No call follows any more: the results that the journal only grouped are synced, and acknowledged.
+    pub(super) fn close(&self) {
+        self.write_down();
+        let mut engine = self.lock();
+        let Some(Engine { driver, .. }) = engine.as_mut() else { return };
+        if let Err(error) = driver.sync_results() {
+            self.notifier.say(&format!("tripwire: the last results may be lost: {error}; {}", error.hint()));
+        }
+    }
+
     /// Takes in what was seen of the server's tools.
     pub(super) fn seen(&self, seen: ToolsSeen) {
         let mut engine = self.lock();
@@ -197,10 +211,11 @@ impl SessionDoor {
     fn open(&self) -> Result<Engine, DriverError> {
         let DoorPlace { workspace, homes, signing, role, session, .. } = &self.place;
         let layout = workspace.layout();
-        let mut driver = match session {
+        let mut driver = match session.as_ref().or(self.begun.get()) {
             Some(session) => Driver::resume(layout, session)?.acting_as(role.clone()),
             None => self.foreign().open_in(workspace, signing.clone(), clock::now(), role.as_deref())?,
         };
+        self.begun.get_or_init(|| driver.session().clone());
         // Nothing confines the agent here: its calls can write the manifest.
         driver = driver.signed_by(signing.clone()).with_reach(ManifestReach::Open);
         driver = driver.with_results(ResultSync::Grouped).with_saves(StateSaves::Seldom);
@@ -223,7 +238,8 @@ impl SessionDoor {
     /// The guard cannot decide: the policy says what that means, and a policy that cannot be read says no.
     fn broken(&self, why: &str) -> DoorReply {
         let layout = self.place.workspace.layout();
-        let known = self.place.session.clone().or_else(|| self.foreign().known(layout));
+        let named = self.place.session.as_ref().or(self.begun.get()).cloned();
+        let known = named.or_else(|| self.foreign().known(layout));
         let policy = match known {
             Some(session) => frozen_policy(layout, &session),
             None => policy_file::load_for(layout).ok().map(|loaded| loaded.policy),

@@ -2,7 +2,7 @@
 //!
 //! It knows no transport: the relay of a pipe and that of HTTP decide with the same code.
 
-use super::calls::{OpenBytes, OpenCall, own_name, structured};
+use super::calls::{OpenBytes, OpenCall, RunningCalls, own_name, structured};
 use super::door::Door;
 use super::held::Seats;
 use super::pin_keeper::PinKeeper;
@@ -12,7 +12,6 @@ use crate::wire::message::{Answered, Id, ListPage, ToolUse};
 use crate::wire::reply;
 use crate::wire::result::{Heard, capped};
 use crate::wire::tools::ToolPage;
-use serde_json::value::RawValue;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +29,7 @@ pub(super) struct ToolGate {
     notifier: Arc<dyn Notifier>,
     pins: Mutex<PinKeeper>,
     pub(super) open_bytes: OpenBytes,
+    pub(super) running: RunningCalls,
     pub(super) seats: Seats,
     calls: AtomicU64,
     notes: AtomicU64,
@@ -66,6 +66,7 @@ impl ToolGate {
             notifier,
             pins: Mutex::new(pins),
             open_bytes: OpenBytes::default(),
+            running: RunningCalls::default(),
             seats: Seats::default(),
             calls: AtomicU64::new(0),
             notes: AtomicU64::new(0),
@@ -126,14 +127,15 @@ impl ToolGate {
         shown.map_or(Passage::AsItCame, Passage::Changed)
     }
 
-    /// A result that is larger than the agent is to get, with a pointer to the whole.
-    pub(super) fn cut(&self, tool: &str, raw: &str, result: &RawValue) -> Option<String> {
+    /// An answer that is larger than the agent is to get, with a pointer to the whole.
+    pub(super) fn cut(&self, tool: &str, raw: &str, answered: Answered<'_>) -> Option<String> {
         let most = self.door.output_max(tool)?;
-        if result.get().len() <= most {
+        let (Answered::Result(whole) | Answered::Error(whole)) = answered;
+        if whole.get().len() <= most {
             return None;
         }
-        match self.door.keep_whole(result.get()) {
-            Ok(pointer) => capped(raw, result, most, &cut_words(result.get().len(), &pointer)),
+        match self.door.keep_whole(whole.get()) {
+            Ok(pointer) => capped(raw, answered, most, &cut_words(whole.get().len(), &pointer)),
             Err(why) => {
                 self.note(&format!("a large result of `{tool}` is passed on whole: {why}"));
                 None

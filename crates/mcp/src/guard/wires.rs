@@ -1,44 +1,119 @@
 //! The pipes to both sides, one writer at a time.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+/// The most that a pipe takes in one piece as soon as it takes anything.
+const PIECE_BYTES_MAX: usize = 4_096;
 
 /// The way to the client and the way to the server.
 pub(super) struct Wires {
-    client: Mutex<Box<dyn Write + Send>>,
-    server: Mutex<Option<Box<dyn Write + Send>>>,
+    pub(super) client: Wire,
+    pub(super) server: Wire,
+}
+
+/// The way to one side, until it is closed.
+pub(super) struct Wire(Mutex<Option<Box<dyn Outlet>>>);
+
+/// What can be written to, and asked whether it takes more.
+pub(super) trait Outlet: Write + AsFd + Send {}
+
+impl<T: Write + AsFd + Send> Outlet for T {}
+
+/// Whether a message went out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    Yes,
+    No,
 }
 
 impl Wires {
-    pub(super) fn new(client: Box<dyn Write + Send>, server: Box<dyn Write + Send>) -> Self {
-        Self { client: Mutex::new(client), server: Mutex::new(Some(server)) }
-    }
-
-    /// Says a message of our own.
-    pub(super) fn say_to_client(&self, text: &str) {
-        self.send_to_client(format!("{text}\n").as_bytes());
-    }
-
-    /// Passes bytes on to the client.
-    pub(super) fn send_to_client(&self, bytes: &[u8]) {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        // A client that does not read any more has closed, which its other pipe says.
-        drop(client.write_all(bytes).and_then(|()| client.flush()));
-    }
-
-    /// Passes bytes on to the server.
-    pub(super) fn send_to_server(&self, bytes: &[u8]) {
-        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        // A server that does not read any more is gone, which its output says.
-        if let Some(server) = server.as_mut() {
-            drop(server.write_all(bytes).and_then(|()| server.flush()));
-        }
+    pub(super) fn new(client: Box<dyn Outlet>, server: Box<dyn Outlet>) -> Self {
+        Self { client: Wire(Mutex::new(Some(client))), server: Wire(Mutex::new(Some(server))) }
     }
 
     /// Nothing more goes to the server. One that does not read keeps a writer waiting here; its end frees both.
     pub(super) fn close_server(&self) {
-        if let Ok(mut server) = self.server.try_lock() {
+        if let Ok(mut server) = self.server.0.try_lock() {
             drop(server.take());
         }
+    }
+}
+
+impl Wire {
+    /// Passes bytes on where that takes no time: they are few, nobody else writes, and the other side has room for them.
+    pub(super) fn send_at_once(&self, bytes: &[u8]) -> Sent {
+        if bytes.len() > PIECE_BYTES_MAX {
+            return Sent::No;
+        }
+        let mut outlet = match self.0.try_lock() {
+            Ok(outlet) => outlet,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Sent::No,
+        };
+        match outlet.as_mut() {
+            Some(outlet) if has_room(outlet.as_ref()) => {
+                put(outlet.as_mut(), bytes);
+                Sent::Yes
+            }
+            Some(_) => Sent::No,
+            // What is closed takes nothing, and keeps nobody waiting.
+            None => Sent::Yes,
+        }
+    }
+
+    /// Passes bytes on, for as long as that takes.
+    pub(super) fn send(&self, bytes: &[u8]) {
+        let mut outlet = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(outlet) = outlet.as_mut() {
+            put(outlet.as_mut(), bytes);
+        }
+    }
+}
+
+fn put(outlet: &mut dyn Outlet, bytes: &[u8]) {
+    // A side that does not read any more has closed, which its other pipe says.
+    drop(outlet.write_all(bytes).and_then(|()| outlet.flush()));
+}
+
+fn has_room(outlet: &dyn Outlet) -> bool {
+    let mut fds = [PollFd::new(&outlet, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut fds, Some(&now)), Ok(1..)) && fds[0].revents().contains(PollFlags::OUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    fn wires() -> (Wires, std::io::PipeReader) {
+        let (reads, writes) = std::io::pipe().unwrap();
+        (Wires::new(Box::new(std::io::stderr()), Box::new(writes)), reads)
+    }
+
+    #[test]
+    fn mcp_4_a_side_with_room_gets_a_short_message_at_once_and_one_without_does_not_keep_the_sender() {
+        let (wires, mut reads) = wires();
+        let piece = [b'x'; PIECE_BYTES_MAX];
+        let taken = (0..1_000).take_while(|_| wires.server.send_at_once(&piece) == Sent::Yes).count();
+        assert!((1..1_000).contains(&taken), "a pipe has room for some: {taken}");
+        let mut read = vec![0; taken * PIECE_BYTES_MAX];
+        reads.read_exact(&mut read).unwrap();
+        assert_eq!(wires.server.send_at_once(b"y"), Sent::Yes);
+    }
+
+    #[test]
+    fn mcp_4_a_long_message_is_never_sent_at_once_and_a_closed_side_takes_nothing() {
+        let (wires, mut reads) = wires();
+        assert_eq!(wires.server.send_at_once(&[b'x'; PIECE_BYTES_MAX + 1]), Sent::No);
+        wires.server.send(b"whole");
+        wires.close_server();
+        assert_eq!(wires.server.send_at_once(b"more"), Sent::Yes);
+        let mut text = String::new();
+        reads.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "whole");
     }
 }

@@ -105,6 +105,13 @@ pub enum MessageKind<'a> {
         /// Whether it asks for the first page.
         page: ListPage,
     },
+    /// `tasks/result`: the result of a call that was begun as a task.
+    TaskResult {
+        /// Its id.
+        id: Id,
+        /// The task's own id.
+        task: Option<String>,
+    },
     /// `notifications/cancelled` for a request.
     Cancelled(Id),
     /// Any other request.
@@ -169,7 +176,11 @@ pub fn read_body(body: &[u8], depth_max: usize) -> Result<Incoming<'_>, MessageF
     carried(body, Carrier::Body, depth_max)
 }
 
-fn carried(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<Incoming<'_>, MessageFault> {
+/// Reads a message, whatever carries it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn carried(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<Incoming<'_>, MessageFault> {
     if message.trim_ascii().is_empty() {
         return Ok(Incoming::Blank);
     }
@@ -184,15 +195,38 @@ fn carried(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<Incomin
     Ok(Incoming::Batch(parts.into_iter().map(|part| one(part.get())).collect::<Result<_, _>>()?))
 }
 
-/// The id of a line that was refused, where it can be known: for the answer that says so.
+/// The id of a message that was refused, where it can be known: for the answer that says so.
 #[must_use]
-pub fn id_of_refused(line: &[u8]) -> Option<Id> {
-    /// A refused line is only read for its id up to this size.
-    const LOOK_BYTES_MAX: usize = 1 << 20;
-    let line = line.get(..line.len().min(LOOK_BYTES_MAX))?;
-    let value: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let raw = serde_json::value::to_raw_value(value.get("id")?).ok()?;
-    Id::read(&raw)
+pub fn id_of_refused(message: &[u8]) -> Option<Id> {
+    id_in(&members_so_far(&legible(message)))
+}
+
+/// The ids of an answer that was refused, or of each answer of a batch. A request of the server
+/// is numbered by the server, and answers nothing.
+#[must_use]
+pub fn ids_of_refused_answers(message: &[u8]) -> Vec<Id> {
+    let text = legible(message);
+    let id_of_answer = |text: &str| {
+        let members = members_so_far(text);
+        let is_request = members.iter().any(|(name, _)| name == "method");
+        if is_request { None } else { id_in(&members) }
+    };
+    match serde_json::from_str::<Vec<&RawValue>>(&text) {
+        Ok(parts) => parts.into_iter().take(BATCH_MAX).filter_map(|part| id_of_answer(part.get())).collect(),
+        Err(_) => id_of_answer(&text).into_iter().collect(),
+    }
+}
+
+/// A message of which only its outline is looked at: what is no text, and what no text may hold, is blanked out.
+fn legible(message: &[u8]) -> String {
+    String::from_utf8_lossy(message)
+        .trim_start_matches('\u{feff}')
+        .replace(|letter: char| letter.is_ascii_control(), " ")
+}
+
+fn id_in(members: &[(String, &RawValue)]) -> Option<Id> {
+    // Readers that take a name twice take the last one.
+    members.iter().rev().find(|(name, _)| name == "id").and_then(|(_, raw)| Id::read(raw))
 }
 
 fn form(why: &str) -> MessageFault {
@@ -240,6 +274,10 @@ fn of_method<'a>(method: &str, id: Option<Id>, params: Option<&'a RawValue>) -> 
             let cursor = params_named("cursor").filter(|cursor| cursor.get() != "null");
             let page = if cursor.is_some() { ListPage::Later } else { ListPage::First };
             Ok(MessageKind::List { id, page })
+        }
+        "tasks/result" => {
+            let task = params_named("taskId").and_then(|task| serde_json::from_str(task.get()).ok());
+            Ok(id.map_or(MessageKind::Notification, |id| MessageKind::TaskResult { id, task }))
         }
         "notifications/cancelled" => {
             let cancelled = params_named("requestId").and_then(Id::read);
@@ -291,26 +329,35 @@ fn letters(name: &str) -> String {
 
 /// The members of an object, in their order; nothing for any other value.
 pub(crate) fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
-    /// Keeps the members raw.
-    struct Members;
+    let mut found = Vec::new();
+    serde_json::Deserializer::from_str(text).deserialize_map(Members(&mut found)).ok()?;
+    Some(found)
+}
 
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(String, &'de RawValue)>;
+/// The members of an object up to where it cannot be read any more.
+fn members_so_far(text: &str) -> Vec<(String, &RawValue)> {
+    let mut found = Vec::new();
+    // What was read before it went wrong is all that is wanted.
+    drop(serde_json::Deserializer::from_str(text).deserialize_map(Members(&mut found)));
+    found
+}
 
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("an object")
-        }
+/// Keeps the members of an object raw.
+struct Members<'a, 'de>(&'a mut Vec<(String, &'de RawValue)>);
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some(member) = map.next_entry()? {
-                members.push(member);
-            }
-            Ok(members)
-        }
+impl<'de> Visitor<'de> for Members<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
     }
 
-    serde_json::Deserializer::from_str(text).deserialize_map(Members).ok()
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(member) = map.next_entry()? {
+            self.0.push(member);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -324,6 +371,7 @@ mod tests {
                     format!("call {} {} {}", id.map_or("-".to_owned(), |id| id.raw), used.name, used.arguments)
                 }
                 MessageKind::List { page, .. } => format!("list {page:?}"),
+                MessageKind::TaskResult { id, task } => format!("task {} {}", id.key, task.unwrap_or_default()),
                 MessageKind::Cancelled(id) => format!("cancelled {}", id.key),
                 MessageKind::Request(id) => format!("request {}", id.key),
                 MessageKind::Notification => "notification".to_owned(),
@@ -430,6 +478,8 @@ mod tests {
             (r#"{"method":"notifications/initialized"}"#, "notification"),
             (r#"{"id":"a","method":"some/thing/new","params":{"method":"tools/call"}}"#, "request a"),
             (r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#, "cancelled 7"),
+            (r#"{"id":4,"method":"tasks/result","params":{"taskId":"t"}}"#, "task 4 t"),
+            (r#"{"method":"tasks/result","params":{"taskId":"t"}}"#, "notification"),
             (r#"{"id":4,"method":"tools/list"}"#, "list First"),
             (r#"{"id":4,"method":"tools/list","params":{"cursor":"x"}}"#, "list Later"),
             (r#"{"id":4,"result":{}}"#, "response 4"),
@@ -438,6 +488,39 @@ mod tests {
             (r#"{"id":null,"error":{}}"#, "response -"),
         ] {
             assert_eq!(kind(line), is, "{line}");
+        }
+    }
+
+    #[test]
+    fn mcp_3_the_id_of_a_refused_answer_is_known_whatever_it_was_refused_for() {
+        let ids = |line: &[u8]| {
+            assert!(read(line, SERVER_DEPTH_MAX).is_err(), "{}", String::from_utf8_lossy(line));
+            ids_of_refused_answers(line).iter().map(|id| id.raw().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        for line in [
+            &br#"{"id":7,"result":{"content":[{"type":"text","text":"\ud83d"}]}}"#[..],
+            b"{\"result\":\"caf\xe9\",\"id\":7}",
+            b"{\"result\":\"a\x01b\",\"id\":7}",
+            br#"{"result":1e400,"id":7}"#,
+            br#"{"id":7,"result":{},"result":{}}"#,
+            br#"{"id":7,"result":{"a":"#,
+            br#"{"id":7,"result":{},}"#,
+            b"\xef\xbb\xbf{\"id\":7,\"result\":{}}",
+        ] {
+            assert_eq!(ids(line), "7", "{}", String::from_utf8_lossy(line));
+        }
+        assert_eq!(ids(br#"[{"id":1,"result":"\ud83d"},{"id":"b","error":{}}]"#), r#"1 "b""#);
+    }
+
+    #[test]
+    fn mcp_3_no_id_is_made_up_for_what_answers_nothing() {
+        for line in [
+            &br#"{"id":7,"method":"sampling/createMessage","params":{"a":"\ud83d"}}"#[..],
+            br#"{"result":{"id":7,"a":"\ud83d"}}"#,
+            b"this is no JSON",
+            br#"{"id":[7],"result":1e400}"#,
+        ] {
+            assert!(ids_of_refused_answers(line).is_empty(), "{}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -49,6 +49,41 @@ pub fn check(message: &[u8], carrier: Carrier, depth_max: usize) -> Result<&str,
     Ok(text)
 }
 
+/// A message with every half of a character that an escape names alone (`\ud83d` without its second half) replaced by
+/// `\ufffd`; nothing where there is none.
+///
+/// Programs that cut a text in the middle of a character write such halves, and readers disagree about them.
+#[must_use]
+pub fn without_lone_surrogates(text: &str) -> Option<String> {
+    let mut whole = String::with_capacity(text.len());
+    let (mut rest, mut differs) = (text, false);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let (kept, length) = match (escaped_unit(escape), escape.get(6..).and_then(escaped_unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (escape.get(..12), 12),
+            (Some(0xd800..=0xdfff), _) => (None, 6),
+            (Some(_), _) => (escape.get(..6), 6),
+            // The letter behind it belongs to it, and may be a backslash itself.
+            (None, _) => {
+                let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
+                (escape.get(..length), length)
+            }
+        };
+        differs |= kept.is_none();
+        whole.push_str(kept.unwrap_or("\\ufffd"));
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    whole.push_str(rest);
+    differs.then_some(whole)
+}
+
+/// The code unit that an escape at the beginning of a text names.
+fn escaped_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
 /// A value whose objects name everything once, at most so deep.
 struct PlainValue {
     deeper: usize,
@@ -197,6 +232,22 @@ mod tests {
             deep.as_bytes(),
         ] {
             assert_eq!(check(line, Carrier::Line, 8).err(), None, "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn mcp_3_half_a_character_is_replaced_and_every_other_escape_stays() {
+        for (text, whole) in [
+            (r#"{"a":"cut \ud83d"}"#, r#"{"a":"cut \ufffd"}"#),
+            (r#"{"a":"\ude00\ud83d\ud83d\ude00"}"#, r#"{"a":"\ufffd\ufffd\ud83d\ude00"}"#),
+            (r#"{"a":"\\\uD83Dx"}"#, r#"{"a":"\\\ufffdx"}"#),
+        ] {
+            assert_eq!(without_lone_surrogates(text).as_deref(), Some(whole), "{text}");
+            assert!(check(whole.as_bytes(), Carrier::Line, 8).is_ok(), "{whole}");
+        }
+        for text in [r#"{"a":"\ud83d\ude00\n\u0061"}"#, r#"{"a":"\\ud83d"}"#, "{\"a\":\"\u{1f600}\"}", r#""\u12"#, "\\"]
+        {
+            assert_eq!(without_lone_surrogates(text), None, "{text}");
         }
     }
 }

@@ -8,6 +8,9 @@ pub const OPEN_MAX: usize = 65_536;
 /// Answered requests that are remembered, because a client may ask for the end of a stream again.
 pub const ANSWERED_MAX: usize = 256;
 
+/// Tasks that are remembered, so that their results are known for those of their tools.
+pub const TASKS_MAX: usize = 256;
+
 /// A request without an answer.
 #[derive(Debug, Clone)]
 pub struct OpenRequest<T> {
@@ -24,6 +27,8 @@ pub enum OpenKind<T> {
     Call(T),
     /// A page of the list of tools.
     List(ListPage),
+    /// The result of a task of this tool.
+    TaskResult(String),
     /// Anything else.
     Other,
 }
@@ -44,6 +49,8 @@ pub enum TrafficError {
 pub struct Traffic<T> {
     open: BTreeMap<String, OpenRequest<T>>,
     answered: VecDeque<(String, AnsweredKind)>,
+    /// Tasks with the tool that each was begun with.
+    tasks: VecDeque<(String, String)>,
 }
 
 /// What was asked by a request that has its answer.
@@ -57,7 +64,7 @@ pub enum AnsweredKind {
 
 impl<T> Default for Traffic<T> {
     fn default() -> Self {
-        Self { open: BTreeMap::new(), answered: VecDeque::new() }
+        Self { open: BTreeMap::new(), answered: VecDeque::new(), tasks: VecDeque::new() }
     }
 }
 
@@ -87,8 +94,20 @@ impl<T> Traffic<T> {
         self.open.remove(key)
     }
 
-    /// The server begins with a call that waited before.
-    pub fn begin_again(&mut self, id: &Id, begin: impl FnOnce(&mut T)) {
+    /// A call is given up; nothing if no such call of this id is open.
+    pub fn end_call(&mut self, id: &Id, is_such: impl FnOnce(&T) -> bool) -> Option<T> {
+        match &self.open.get(id.key())?.kind {
+            OpenKind::Call(call) if is_such(call) => {}
+            OpenKind::Call(_) | OpenKind::List(_) | OpenKind::TaskResult(_) | OpenKind::Other => return None,
+        }
+        match self.end(id)?.kind {
+            OpenKind::Call(call) => Some(call),
+            OpenKind::List(_) | OpenKind::TaskResult(_) | OpenKind::Other => None,
+        }
+    }
+
+    /// The server begins with a call.
+    pub fn begin_call(&mut self, id: &Id, begin: impl FnOnce(&mut T)) {
         if let Some(OpenRequest { kind: OpenKind::Call(call), .. }) = self.open.get_mut(id.key()) {
             begin(call);
         }
@@ -104,6 +123,18 @@ impl<T> Traffic<T> {
     #[must_use]
     pub fn answered(&self, id: &Id) -> Option<&AnsweredKind> {
         self.answered.iter().find(|(key, _)| key == id.key()).map(|(_, kind)| kind)
+    }
+
+    /// A call was begun as a task: the newest of them are remembered.
+    pub fn begin_task(&mut self, task: String, tool: &str) {
+        self.tasks.truncate(TASKS_MAX - 1);
+        self.tasks.push_front((task, tool.to_owned()));
+    }
+
+    /// The tool that a task was begun with.
+    #[must_use]
+    pub fn tool_of_task(&self, task: &str) -> Option<&str> {
+        self.tasks.iter().find(|(known, _)| known == task).map(|(_, tool)| tool.as_str())
     }
 
     /// All that are open, and no longer: the server is gone.
@@ -141,5 +172,26 @@ mod tests {
         }
         assert_eq!(traffic.answered(&id("0")), None);
         assert_eq!(traffic.answered(&id("\"1\"")), Some(&AnsweredKind::Call("t1".to_owned())));
+    }
+
+    #[test]
+    fn mcp_3_only_the_newest_tasks_are_remembered_with_their_tool() {
+        let mut traffic: Traffic<()> = Traffic::default();
+        for n in 0..TASKS_MAX + 1 {
+            traffic.begin_task(format!("t{n}"), &format!("tool{n}"));
+        }
+        assert_eq!(traffic.tool_of_task("t0"), None);
+        assert_eq!(traffic.tool_of_task("t1"), Some("tool1"));
+    }
+
+    #[test]
+    fn mcp_1_only_a_call_that_fits_is_given_up() {
+        let mut traffic = Traffic::default();
+        traffic.ask(id("1"), OpenKind::Call("runs")).unwrap();
+        traffic.ask(id("2"), OpenKind::Other).unwrap();
+        assert_eq!(traffic.end_call(&id("1"), |call| *call == "waits"), None);
+        assert_eq!((traffic.end_call(&id("2"), |_| true), traffic.end_call(&id("3"), |_| true)), (None, None));
+        assert_eq!(traffic.end_call(&id("1"), |call| *call == "runs"), Some("runs"));
+        assert_eq!(traffic.end_all().len(), 1, "any other request stays open");
     }
 }

@@ -114,6 +114,7 @@ impl<S: Storage> Driver<S> {
             reserve_micro_usd: None,
             agent_id: None,
             starts_agent: None,
+            running: None,
         };
         let taken = self.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else { return Err(AskError::Refused(Box::new(taken.decision.safety))) };

@@ -67,6 +67,7 @@ pub(super) fn confirm(frozen: &Frozen, input: Input) -> Input {
         reserve_micro_usd,
         agent_id,
         starts_agent,
+        running,
     }) = input.what
     else {
         return input;
@@ -88,6 +89,7 @@ pub(super) fn confirm(frozen: &Frozen, input: Input) -> Input {
             reserve_micro_usd,
             agent_id,
             starts_agent,
+            running,
         }),
         ..input
     }

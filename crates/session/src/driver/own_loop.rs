@@ -76,6 +76,20 @@ impl<S: Storage> Driver<S> {
         }
     }
 
+    /// The model that spoke last, as the record names it.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.state.memo.model.as_deref()
+    }
+
+    /// Has results that were grouped on the disk and acknowledged: this process is about to end, and no call follows them.
+    ///
+    /// # Errors
+    /// When the lock is not to be had or the disk fails.
+    pub fn sync_results(&mut self) -> Result<(), DriverError> {
+        Ok(self.journal.turn()?.sync()?)
+    }
+
     /// Writes the frozen replay of a session that is left as it stands, unless it is too long to do so in passing.
     ///
     /// # Errors

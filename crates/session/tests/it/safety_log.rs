@@ -65,6 +65,7 @@ fn request(grant: Grant, identity: Option<IdentityFact>) -> What {
     What::Request(Request {
         agent_id: None,
         starts_agent: None,
+        running: None,
         action: Action { tool: Label::cut("Edit"), ..Action::default() },
         authority: Some(authority),
         floor: None,

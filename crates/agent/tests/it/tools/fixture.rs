@@ -71,6 +71,7 @@ pub(crate) fn permit(action: &Action) -> Permit {
         reserve_micro_usd: None,
         agent_id: None,
         starts_agent: None,
+        running: None,
     };
     Chain::new(Policy::default())
         .unwrap()

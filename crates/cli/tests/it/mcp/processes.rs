@@ -138,6 +138,60 @@ fn mcp_1_many_calls_at_once_are_all_answered() {
 }
 
 #[test]
+fn mcp_1_a_server_that_does_not_read_keeps_no_other_server_of_the_session_waiting() {
+    let word = format!("96420{}", std::process::id());
+    let fixture = server_of(&format!(
+        "#!/bin/sh\nwhile IFS= read -r line; do\n  case \"$line\" in *'\"stuck\"'*) exec sleep {word} ;; esac\n  echo '{{\"id\":1,\"result\":{{\"content\":[]}}}}'\ndone\n"
+    ));
+    let (mut stuck, mut other) = (fixture.start(), McpClient::of(fixture.command("other").spawn().unwrap()));
+    assert_eq!(refusal(&other.call(1, "echo", &json!({"n": 1}))), None);
+    stuck.say(&call(1, "stuck", &json!({})));
+    wait_until("the server", || running(&word) > 0);
+    stuck.say(&call(2, "echo", &json!({"text": "z".repeat(200_000)})));
+    stuck.hears_nothing();
+    for n in 2..5 {
+        assert_eq!(refusal(&other.call(1, "echo", &json!({"n": n}))), None, "{n}");
+    }
+    assert_eq!(other.close().0, Some(0));
+    std::process::Command::new("kill").args(["-9", &stuck.id().to_string()]).status().unwrap();
+    fixture.verify();
+}
+
+#[test]
+fn const_5_a_guard_whose_records_are_gone_refuses_until_it_is_started_anew() {
+    let fixture = server();
+    fs::write(fixture.hooks.geometry("MANIFEST.yaml"), "tools:\n  \"demo/echo\": { max_calls: 1 }\n").unwrap();
+    let mut client = fixture.start();
+    assert_eq!(refusal(&client.call(1, "echo", &json!({"n": 1}))), None);
+    fs::remove_dir_all(fixture.hooks.root().join(".geometry")).unwrap();
+    for n in 2..6 {
+        let refused = refusal(&client.call(n, "echo", &json!({"n": n}))).unwrap();
+        assert!(refused.contains("the guard is broken"), "{refused}");
+    }
+    client.close();
+    assert_eq!(fixture.log().lines().count(), 1, "{}", fixture.log());
+    let mut client = fixture.start();
+    assert_eq!(refusal(&client.call(1, "echo", &json!({"n": 1}))), None, "a new start is a new session");
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn log_4_the_last_result_of_a_guard_that_ended_cannot_be_cut_off_unnoticed() {
+    let fixture = server();
+    let mut client = fixture.start();
+    assert_eq!(refusal(&client.call(1, "echo", &json!({"n": 1}))), None);
+    assert_eq!(client.close().0, Some(0));
+    fixture.verify();
+    let folder = fs::read_dir(fixture.hooks.geometry("journal")).unwrap().next().unwrap().unwrap().path();
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let journal = files.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "jsonl")).unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
+    let last = text.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(&journal, &text[..last]).unwrap();
+    assert_eq!(fixture.tripwire(&["verify"]).status.code(), Some(9));
+}
+
+#[test]
 fn broken_usage_names_what_is_wrong() {
     let fixture = server();
     let run = |words: &[&str]| {

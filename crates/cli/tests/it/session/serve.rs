@@ -292,6 +292,25 @@ fn embed_3_a_session_is_taken_up_under_its_frozen_settings() {
 }
 
 #[test]
+fn embed_3_a_session_whose_usage_is_told_is_not_estimated_when_it_is_taken_up_and_another_one_is() {
+    for told in [true, false] {
+        let place = Place::new();
+        let mut program = Program::begun(&place, json!({}));
+        if told {
+            program.ask("usage", json!({"model": "claude-sonnet-4-5", "inputTokens": 1_000, "outputTokens": 100}));
+        }
+        program.call("ls", &"x".repeat(4_000));
+        let spent = |program: &mut Program| program.ask("status", json!({}))["result"]["spentMicroUsd"].as_u64();
+        let before = spent(&mut program);
+        assert_eq!(program.end().0, 0);
+        let mut program = Program::begun(&place, json!({"session": place.session()}));
+        program.call("ls src", &"y".repeat(4_000));
+        assert_eq!(spent(&mut program) == before, told, "told: {told}, before: {before:?}");
+        assert_eq!(program.end().0, 0);
+    }
+}
+
+#[test]
 fn embed_3_wrong_usage_of_the_verb_is_refused_with_its_own_code() {
     let place = Place::new();
     place.run(&["serve"]).ended(2);

@@ -20,6 +20,7 @@ use self::window::Window;
 use super::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Finding, FindingKind, Level, Raised};
+use crate::input::Request;
 use crate::label::Fingerprint;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
@@ -129,8 +130,8 @@ impl LoopState {
 
     /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again, or one
     /// that was asked for many times and never brought a result.
-    pub(crate) fn foresee(&self, policy: &Policy, asked: RequestBy<'_>, place: RequestPlace) -> Option<Alarm> {
-        let (action, _) = asked;
+    pub(crate) fn foresee(&self, policy: &Policy, request: &Request, place: RequestPlace) -> Option<Alarm> {
+        let action = &request.action;
         if policy.loops.leaves_out(action) {
             return None;
         }
@@ -138,7 +139,7 @@ impl LoopState {
             Profile::Strict => self.foresee_strictly(policy, action, place.spent),
             Profile::Balanced => self.balanced.foresee(policy, action, place.spent),
         };
-        repeated.or_else(|| self.unanswered.foresee(&policy.loops, asked, place))
+        repeated.or_else(|| self.unanswered.foresee(&policy.loops, request, place))
     }
 
     /// A request was let pass.

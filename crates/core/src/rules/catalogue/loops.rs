@@ -299,7 +299,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "A call that the client itself denies reports no end to its hooks. Its denial stands in the client's own \
                record: there it is read, and the call counts like any other that failed. Where no record says anything, \
                requests for one call are counted as long as no call brings a result: parallel calls are answered \
-               together, a loop of lost ones is not.",
+               together, a loop of lost ones is not. Calls that the guard of a tool server knows to be running are \
+               not counted.",
         threshold: "A denial in the record counts as a failed call. Without one: override at 5 equal requests without any \
                     result, hold at 10.",
         settings: &["loops.unanswered_override_threshold", "loops.unanswered_hold_threshold"],

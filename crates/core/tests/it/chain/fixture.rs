@@ -160,6 +160,7 @@ pub(crate) fn request(action: Action) -> Request {
         reserve_micro_usd: None,
         agent_id: None,
         starts_agent: None,
+        running: None,
     }
 }
 

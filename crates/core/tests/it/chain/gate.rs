@@ -276,6 +276,7 @@ fn gate_8_a_reservation_that_does_not_fit_is_refused() {
         reserve_micro_usd: Some(MicroUsd::new(micro_usd)),
         agent_id: None,
         starts_agent: None,
+        running: None,
         ..request(action("Model(call)", "1"))
     };
     let refused = fixture.step(What::Request(reserve(301)));

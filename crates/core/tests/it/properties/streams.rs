@@ -241,6 +241,7 @@ impl Generator {
             reserve_micro_usd: self.maybe(20, |me| MicroUsd::new(me.below(3_000))),
             agent_id: None,
             starts_agent: self.maybe(10, |_| AgentStart::default()),
+            running: None,
         }
     }
 

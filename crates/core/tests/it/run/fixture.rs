@@ -472,5 +472,6 @@ fn request(action: Action, proposal: Option<Digest>) -> What {
         reserve_micro_usd: None,
         agent_id: None,
         starts_agent: None,
+        running: None,
     })
 }

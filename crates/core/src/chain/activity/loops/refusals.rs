@@ -8,6 +8,7 @@ use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent, ErrorClass};
 use crate::decision::{Evidence, FindingKind, Level};
 use crate::effect::Sameness;
+use crate::input::Request;
 use crate::label::{Fingerprint, Label};
 use crate::limits::REFUSALS_WINDOW_MAX;
 use crate::policy::Loops;
@@ -172,12 +173,15 @@ impl Unanswered {
         self.count = self.count.next();
     }
 
-    /// The alarm that another request of the same call raises.
-    pub(super) fn foresee(&self, loops: &Loops, asked: RequestBy<'_>, place: RequestPlace) -> Option<Alarm> {
-        let (count, key, named) = (self.count.next(), key_of(asked), asked.0.named());
+    /// The alarm that another request of the same call raises. Calls that are known to run still have not failed to bring a
+    /// result.
+    pub(super) fn foresee(&self, loops: &Loops, request: &Request, place: RequestPlace) -> Option<Alarm> {
+        let (key, named) = (key_of((&request.action, request.agent_id.as_ref())), request.action.named());
         if self.action != key {
             return None;
         }
+        let lost = self.count.get().saturating_sub(request.running.unwrap_or_default().get());
+        let count = Count::new(lost).next();
         let (level, kind) = if count >= loops.unanswered_hold_threshold {
             (Level::Hold, FindingKind::HardLoop)
         } else if count == loops.unanswered_override_threshold {
@@ -200,7 +204,7 @@ impl Unanswered {
             evidence: Evidence::new(alloc::vec![self.first.index, place.index]),
             price: place.spent.since(self.first.spent),
             reason: reason.into(),
-            signature: asked.0.shown().into(),
+            signature: request.action.shown().into(),
             object: Label::cut(named),
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
@@ -279,6 +283,32 @@ mod tests {
         Action { tool: Label::cut(tool), ..Action::default() }
     }
 
+    fn request(action: &Action, running: u32) -> Request {
+        Request {
+            action: action.clone(),
+            authority: None,
+            floor: None,
+            proposal: None,
+            reserve_micro_usd: None,
+            agent_id: None,
+            starts_agent: None,
+            running: Some(Count::new(running)),
+        }
+    }
+
+    #[test]
+    fn loop_6_equal_calls_that_run_at_once_are_quiet_and_those_that_ended_without_a_result_count() {
+        let (mut open, loops) = (Unanswered::default(), Loops::default());
+        let action = action("slow");
+        let place = |n| RequestPlace { index: EventIndex::new(n), spent: Price::default() };
+        for n in 0..40_u32 {
+            assert_eq!(open.foresee(&loops, &request(&action, n), place(n.into())), None, "{n} run");
+            open.passed(key_of((&action, None)), place(n.into()));
+        }
+        let level = |running| open.foresee(&loops, &request(&action, running), place(40)).map(|alarm| alarm.level);
+        assert_eq!((level(36), level(3)), (Some(Level::Override), Some(Level::Hold)));
+    }
+
     #[test]
     fn loop_6_ten_requests_for_one_call_without_any_result_are_held() {
         let (mut open, loops) = (Unanswered::default(), Loops::default());
@@ -286,7 +316,7 @@ mod tests {
         let place = |n| RequestPlace { index: EventIndex::new(n), spent: Price::default() };
         let mut seen = Vec::new();
         for n in 0..10 {
-            seen.push(open.foresee(&loops, (&action, None), place(n)).map(|alarm| alarm.level));
+            seen.push(open.foresee(&loops, &request(&action, 0), place(n)).map(|alarm| alarm.level));
             open.passed(key_of((&action, None)), place(n));
         }
         assert_eq!(seen.get(4), Some(&Some(Level::Override)));
@@ -300,12 +330,12 @@ mod tests {
         let place = |n| RequestPlace { index: EventIndex::new(n), spent: Price::default() };
         for n in 0..40 {
             let action = action(if n % 2 == 0 { "a" } else { "b" });
-            assert_eq!(open.foresee(&loops, (&action, None), place(n)), None);
+            assert_eq!(open.foresee(&loops, &request(&action, 0), place(n)), None);
             open.passed(key_of((&action, None)), place(n));
         }
         for n in 0..40 {
             let action = action("a");
-            assert_eq!(open.foresee(&loops, (&action, None), place(n)), None);
+            assert_eq!(open.foresee(&loops, &request(&action, 0), place(n)), None);
             open.passed(key_of((&action, None)), place(n));
             if n % 4 == 2 {
                 open.answered();
