@@ -1,8 +1,8 @@
 //! `tripwire mcp serve`: tools that look.
 
 use super::fixture::{McpClient, server};
+use crate::hooks::fixture::run;
 use serde_json::{Value, json};
-use std::fs;
 
 fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
@@ -61,17 +61,21 @@ fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
 #[test]
 fn gate_8_the_budget_tool_tells_what_was_spent_of_which_budget_in_a_session_that_money_holds() {
     let fixture = server();
-    fs::write(fixture.hooks.geometry("MANIFEST.yaml"), "money:\n  budget_micro_usd: 10000\n").unwrap();
-    let mut guard = fixture.start();
-    let long = "x".repeat(400_000);
-    guard.call(1, "echo", &json!({"text": long}));
-    assert_eq!(guard.close().0, Some(0));
+    let program = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocol": 1, "budget": "0.01usd"}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "usage",
+            "params": {"model": "claude-sonnet-4-5", "inputTokens": 1_000_000, "outputTokens": 1_000}}),
+    ];
+    let lines = program.map(|line| format!("{line}\n")).concat();
+    run(fixture.hooks.command(&["serve", "--stdio"]), lines.as_bytes());
     let status = fixture.text_of(&["status", "--json"]);
     let mut client = McpClient::of(fixture.hooks.command(&["mcp", "serve"]).spawn().unwrap());
     let budget: Value = serde_json::from_str(text(&client.call(1, "budget", &json!({})))).unwrap();
     let view: Value = serde_json::from_str(&status).unwrap();
     let view = &view["session"]["view"];
     assert_eq!((&budget["spent"], &budget["budgetMicroUsd"]), (&view["spent"], &view["budgetMicroUsd"]), "{budget}");
-    assert_eq!(budget["held"], view["held"], "{budget}");
+    assert!(budget["spent"]["microUsd"].as_u64() > Some(10_000), "{budget}");
+    assert_eq!((&budget["budgetMicroUsd"], &budget["leftMicroUsd"]), (&json!(10_000), &json!(0)), "{budget}");
+    assert!(!budget["held"].is_null() && budget["held"] == view["held"], "{budget}");
     assert_eq!(client.close().0, Some(0));
 }
