@@ -341,6 +341,8 @@ pub enum DriftMeaning {
     NotApplied,
     /// The agent's client reads the file by itself: it may obey something else now.
     ObeyedByClient,
+    /// The file says again what is in force.
+    AsInForce,
 }
 
 impl DriftMeaning {

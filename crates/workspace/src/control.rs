@@ -16,6 +16,7 @@ pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
+use crate::policy_file::{self, PolicyFileError};
 use crate::session::SessionId;
 use compare::Accepted;
 use mark::{Mark, stat};
@@ -234,7 +235,8 @@ fn look_at_manifest(
         // Loading says why in the words of the manifest; if it works now, the better.
         Err(_) => Manifest::load(path),
     };
-    match read {
+    let read = read.map_err(PolicyFileError::from);
+    match read.and_then(|manifest| policy_file::check_values(&manifest).map(|()| manifest)) {
         Ok(manifest) if manifest.is_empty() => {
             let reason = format!("`{}` is empty", path.display());
             refuse(seen, facts, reason, "write it back, or remove it and start a new session".to_owned());

@@ -50,7 +50,8 @@ impl Explain for PolicyFileError {
         match self {
             Self::Manifest(error) => error.hint(),
             Self::OfWorkspace { .. } => "write it into `.geometry/MANIFEST.yaml` of that workspace".into(),
-            Self::Setting { .. } | Self::Relation { .. } => "list all settings with `tripwire policy show`".into(),
+            Self::Setting { file, line, .. } => format!("correct line {line} of {}", file.display()).into(),
+            Self::Relation { file, .. } => format!("correct one of the two values in {}", file.display()).into(),
         }
     }
 }
@@ -116,6 +117,15 @@ pub fn load_under(layout: &Layout, manifest: Option<&Manifest>) -> Result<Loaded
         loaded.check(manifest.file())?;
     }
     Ok(loaded)
+}
+
+/// Whether each value of a manifest is one that its setting may have. Whether they contradict each other depends on the person's own
+/// settings too, and is looked at when a session begins.
+///
+/// # Errors
+/// When one is not.
+pub fn check_values(manifest: &Manifest) -> Result<(), PolicyFileError> {
+    Loaded::default().read(manifest)
 }
 
 /// Whether anything has this name: what cannot be read is not passed over.

@@ -26,8 +26,8 @@ use tripwire_session::supervised::{self, RunRecord, Supervisor};
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
 use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{StatePlace, Workspace};
 
@@ -84,6 +84,8 @@ struct Status<'a> {
     answered: Vec<String>,
     /// What is wrong with the guard itself, each with its fix.
     broken: Vec<String>,
+    /// What was set right already.
+    notes: Vec<String>,
     /// The other sessions that live, wait or were heard of lately.
     others: Vec<SessionSummary>,
 }
@@ -100,6 +102,7 @@ impl<'a> Status<'a> {
             waits: Vec::new(),
             answered: Vec::new(),
             broken: Vec::new(),
+            notes: Vec::new(),
             others: Vec::new(),
         };
         if let Some(session) = which.find_if_any(layout)? {
@@ -153,9 +156,8 @@ impl<'a> Status<'a> {
                 ControlFile::Checkpoint => "CHECKPOINT.md waits: read it, then `tripwire ack checkpoint`".to_owned(),
             });
         }
-        if layout.manifest().symlink_metadata().is_ok()
-            && let Err(error) = Manifest::load(&layout.manifest())
-        {
+        // As a session that begins would read it.
+        if let Err(error) = policy_file::load_for(layout) {
             self.broken.push(format!("the manifest is refused: {error}; {}", error.hint()));
         }
     }
@@ -226,7 +228,8 @@ impl<'a> Status<'a> {
         }));
         if let Some(cut) = driver.journal().cut() {
             let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
-            self.broken.push(format!("{bytes} of an unfinished write {were} cut from the journal's end"));
+            self.notes
+                .push(format!("{bytes} of an unfinished write {were} cut from the journal's end; that is no damage"));
         }
         if let Some(reason) = driver.manifest_refused()
             && self.broken.is_empty()
@@ -298,6 +301,7 @@ impl<'a> Status<'a> {
         // First what a person has to act on.
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
+        lines.extend(self.notes.iter().map(|line| format!("note        {line}")));
         lines.extend(self.answered.iter().map(|line| format!("answered    {line}")));
         match &self.session {
             None => lines.push("session     none".to_owned()),
@@ -330,6 +334,7 @@ impl<'a> Status<'a> {
         json!({
             "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
             "sessions": self.sessions.len(), "session": session, "waits": self.waits, "answered": self.answered, "broken": self.broken,
+            "notes": self.notes,
             "guard": self.guard, "others": self.others.iter().map(SessionSummary::as_json).collect::<Vec<_>>(),
         })
         .to_string()

@@ -48,6 +48,7 @@ impl Chain {
                     DriftMeaning::NotApplied => {
                         format!("`{key}` is `{value}` on disk; not applied, start a new session")
                     }
+                    DriftMeaning::AsInForce => format!("`{key}` is `{value}` on disk again, as it is in force"),
                     DriftMeaning::ObeyedByClient => format!(
                         "`{key}` changed during the session and is `{value}` now; the agent's client obeys it: look at it"
                     ),

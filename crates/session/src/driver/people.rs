@@ -5,6 +5,7 @@ use tripwire_core::input::{
     StandingReport, What,
 };
 use tripwire_core::label::Label;
+use tripwire_core::policy::Policy;
 use tripwire_core::units::Count;
 use tripwire_workspace::control::{ControlFact, ControlFile, Counter, ManifestBit};
 use tripwire_workspace::geometry::manifest::Bit;
@@ -23,6 +24,8 @@ pub(super) struct FoundBy<'a> {
     pub(super) manifest_owner: Option<String>,
     /// Whether the agent had the manifest in its reach.
     pub(super) agent: AgentAtWork,
+    /// What is in force.
+    pub(super) policy: Option<&'a Policy>,
 }
 
 /// Control files that a person removed by a command.
@@ -58,9 +61,30 @@ impl FoundBy<'_> {
                 (Some(by), ControlFact::Removed { file }) if by.files.contains(file) => act.signed(&by.who, &by.reason),
                 _ => act,
             }),
+            (_, _, What::PolicyDrift(drift)) => What::PolicyDrift(self.judged(drift, fact)),
             (_, _, what) => what,
         }
     }
+
+    /// A drift with what it means: a value that is in force anyway needs no new session.
+    fn judged(&self, drift: PolicyDrift, fact: &ControlFact) -> PolicyDrift {
+        let ControlFact::SettingDrift { path, to, .. } = fact else { return drift };
+        let is_in_force = self.policy.is_some_and(|policy| match to {
+            Some(to) => {
+                let mut trial = policy.clone();
+                trial.set(path, to).is_ok() && trial == *policy
+            }
+            // Without the line the default counts.
+            None => value(policy, path).is_some_and(|frozen| value(&Policy::default(), path) == Some(frozen)),
+        });
+        let meaning = if is_in_force { DriftMeaning::AsInForce } else { drift.meaning };
+        PolicyDrift { meaning, ..drift }
+    }
+}
+
+/// A setting's value as a person would write it.
+fn value(policy: &Policy, path: &str) -> Option<String> {
+    policy.rows().into_iter().find(|row| row.path == path).map(|row| row.value)
 }
 
 /// An edit of counters or bits in the manifest as one that no person may have made; nothing for other facts.

@@ -97,7 +97,7 @@ pub(super) fn gather(
         look.seen.disown_shown();
     }
     let manifest_owner = if look.facts.is_empty() { None } else { account::owner_of(&dir.layout.manifest()) };
-    let found = FoundBy { removed: at_look.removed, manifest_owner, agent };
+    let found = FoundBy { removed: at_look.removed, manifest_owner, agent, policy: Some(state.chain.policy()) };
     let acts = people::inputs(&look.facts, &found).into_iter().map(|what| Input { at, what });
     let own = own.into_iter().map(|input| authority::confirm(&state.frozen, input));
     Ok(Gathered { inputs: acts.chain(own).collect(), seen: look.seen })

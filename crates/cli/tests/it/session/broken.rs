@@ -1,6 +1,6 @@
 //! Broken surroundings: nothing goes through, and the person is told the cause and the fix (CONST-5).
 
-use crate::session::fixture::{Place, Said, calls, feed, of_version, skip};
+use crate::session::fixture::{Place, Said, call, calls, feed, of_version, skip};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -32,6 +32,25 @@ fn const_5_a_manifest_that_breaks_in_a_running_session_holds_it_until_it_is_mend
     place.step(&calls(1)).ended(9).says("GUARD_FAILURE");
     fs::write(place.geometry("MANIFEST.yaml"), good).unwrap();
     place.step(&calls(1)).ended(0);
+}
+
+#[test]
+fn const_5_a_wrong_value_in_a_running_session_holds_it_and_one_that_is_another_is_drift() {
+    let place = Place::new();
+    place.manifest("loops:\n  loop_repeat_threshold: 3\n");
+    place.step(&calls(1)).ended(0);
+    let good = fs::read_to_string(place.geometry("MANIFEST.yaml")).unwrap();
+    let edit = |value: &str| {
+        let text = good.replacen("loop_repeat_threshold: 3", &format!("loop_repeat_threshold: {value}"), 1);
+        fs::write(place.geometry("MANIFEST.yaml"), text).unwrap();
+    };
+    edit("many");
+    place.step(&call("held", "held")).ended(9).says("GUARD_FAILURE").says("many");
+    edit("7");
+    place.step(&call("drift", "drift")).ended(0).says("`7` on disk; not applied");
+    edit("3");
+    let back = place.step(&call("back", "back")).ended(0).says("is `3` on disk again, as it is in force");
+    assert!(!back.out.contains("`3` on disk; not applied"), "{}", back.out);
 }
 
 #[test]

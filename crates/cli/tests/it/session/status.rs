@@ -170,3 +170,32 @@ fn a_lost_state_file_is_rebuilt_for_the_eye() {
     fs::remove_dir_all(place.geometry("state")).unwrap();
     place.run(&["status"]).ended(0).says("step 3").says("LOOP-1.exact");
 }
+
+#[test]
+fn const_5_a_value_that_no_session_would_begin_with_is_broken_for_status_too() {
+    for (text, line) in [("money:\n  budget_micro_usd: five\n", 2), ("loops:\n  loop_repeat_threshold: -1\n", 2)] {
+        let place = Place::new();
+        place.manifest(text);
+        let said = place.run(&["status"]).ended(9).says("the manifest is refused");
+        assert!(said.out.contains(&format!("correct line {line} of ")), "{}", said.out);
+        place.step(&calls(1)).ended(2).complains(&format!("hint: correct line {line} of "));
+        place.manifest("money:\n  budget_micro_usd: 5000000\n");
+        place.run(&["status"]).ended(0);
+    }
+}
+
+#[test]
+fn log_4_an_unfinished_write_that_was_cut_is_a_note_and_no_damage() {
+    let place = Place::new();
+    place.step(&calls(2)).ended(0);
+    let segment = place.journal("00000001.jsonl");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes.extend_from_slice(b"{\"i\":5,\"unfin");
+    fs::write(&segment, bytes).unwrap();
+    let said = place.run(&["status"]).ended(0).says("note        ").says("that is no damage");
+    assert!(!said.out.contains("BROKEN"), "{}", said.out);
+    assert_eq!(place.run(&["status", "--json"]).ended(0).json()["notes"].as_array().unwrap().len(), 1);
+    place.run(&["verify"]).ended(0);
+    place.step(&calls(1)).ended(0);
+    assert!(!place.run(&["status"]).ended(0).out.contains("note "));
+}

@@ -171,3 +171,14 @@ fn a_missing_file_is_an_error_of_its_own() {
     let error = Manifest::load(Path::new("/nonexistent/MANIFEST.yaml")).unwrap_err();
     assert!(error.to_string().contains("cannot read `/nonexistent/MANIFEST.yaml`"), "{error}");
 }
+
+#[test]
+fn const_5_what_a_manifest_may_not_use_is_said_in_plain_words() {
+    for (text, words) in [
+        ("safety: &a\n  max_iterations: 5\n", "an anchor (`&name`) is not accepted"),
+        ("safety:\n  max_iterations: *a\n", "alias"),
+    ] {
+        let error = Manifest::parse(Path::new("MANIFEST.yaml"), text.as_bytes().to_vec()).unwrap_err().to_string();
+        assert!(error.contains(words) && !error.contains(" { "), "{error}");
+    }
+}

@@ -5,6 +5,7 @@
 
 use super::error::ManifestProblem;
 use serde::de::{Deserialize, Deserializer, Error as DeError, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::MergeKeyPolicy;
 use serde_saphyr::{Location, Spanned};
 use std::fmt;
@@ -79,11 +80,27 @@ fn explain(error: &serde_saphyr::Error) -> (Option<u64>, ManifestProblem) {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error {
         return (line, ManifestProblem::DuplicateKey { key: key.clone().unwrap_or_default() });
     }
+    if let serde_saphyr::Error::Budget { breach, .. } = error {
+        return (line, ManifestProblem::Syntax { problem: refused_form(breach).to_owned() });
+    }
     // The reader repeats the place in its words; ours is in front already.
     let problem = first_line.trim_start_matches("error: ");
     let problem =
         problem.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(problem, |(_, it)| it);
     (line, ManifestProblem::Syntax { problem: problem.to_owned() })
+}
+
+/// What a manifest may not use, in words.
+const fn refused_form(breach: &BudgetBreach) -> &'static str {
+    if matches!(breach, BudgetBreach::Anchors { .. }) {
+        "an anchor (`&name`) is not accepted: write the value out where it is meant"
+    } else if matches!(breach, BudgetBreach::Aliases { .. }) {
+        "an alias (`*name`) is not accepted: write the value out where it is meant"
+    } else if matches!(breach, BudgetBreach::Depth { .. }) {
+        "it is nested too deeply"
+    } else {
+        "it is larger than a manifest may be"
+    }
 }
 
 /// Turns the reader's locations into byte ranges and keeps numbers as they are written.
