@@ -47,12 +47,14 @@ pub enum UndoError {
     #[error("the snapshot was not finished in time")]
     TimeOver,
     /// No step of this number changed files.
-    #[error("{session} has no step {step} that can be taken back")]
+    #[error("{session} has no step {step} that can be taken back{}", near(nearest))]
     NoStep {
         /// What was asked for.
         step: u64,
         /// In which session.
         session: String,
+        /// The steps before and after it that there are.
+        nearest: Vec<u64>,
     },
     /// There is no snapshot of a session at all.
     #[error("no snapshot is known of {what}")]
@@ -66,6 +68,15 @@ pub enum UndoError {
         /// Why.
         why: &'static str,
     },
+}
+
+/// The steps that a person may have meant.
+fn near(steps: &[u64]) -> String {
+    match steps {
+        [] => String::new(),
+        [one] => format!("; the nearest is {one}"),
+        [one, two, ..] => format!("; the nearest are {one} and {two}"),
+    }
 }
 
 impl UndoError {

@@ -1,6 +1,7 @@
 //! Whose each change was: what changed between two neighbouring snapshots belongs to the steps that ran then, and to a
 //! person where none did.
 
+use crate::error::UndoError;
 use crate::log::{Act, Record, StepMark, TakingBack};
 use std::collections::BTreeSet;
 use tripwire_core::record::chain::Digest;
@@ -102,6 +103,20 @@ impl History {
     #[must_use]
     pub fn steps(&self) -> &[StepSummary] {
         &self.steps
+    }
+
+    /// The step of a session with exactly this number.
+    ///
+    /// # Errors
+    /// When there is none; the error names those beside it.
+    pub fn step(&self, session: &str, number: u64) -> Result<&StepSummary, UndoError> {
+        let of_session = || self.steps.iter().filter(|step| step.session == session);
+        of_session().find(|step| step.step == number).ok_or_else(|| {
+            let before = of_session().map(|step| step.step).filter(|step| *step < number).max();
+            let after = of_session().map(|step| step.step).filter(|step| *step > number).min();
+            let nearest = before.into_iter().chain(after).collect();
+            UndoError::NoStep { step: number, session: session.to_owned(), nearest }
+        })
     }
 
     /// The session of the newest step, else the one that began last.

@@ -222,9 +222,7 @@ fn select(
             }
         }
         Selection::From(first) => {
-            if !history.steps.iter().any(|step| step.session == session && step.step == *first) {
-                return Err(UndoError::NoStep { step: *first, session: session.to_owned() });
-            }
+            history.step(session, *first)?;
             plan.steps = candidates.iter().filter(|step| step.step >= *first).map(|step| step.step).collect();
         }
         Selection::All => plan.steps = candidates.iter().map(|step| step.step).collect(),

@@ -179,7 +179,11 @@ impl UndoStore {
     /// # Errors
     /// When a step has no snapshot, or the store is damaged.
     pub fn differences(&self, from: &StepSummary, to: Option<&StepSummary>) -> Result<Vec<Difference>, UndoError> {
-        let none = |step: &StepSummary| UndoError::NoStep { step: step.step, session: step.session.clone() };
+        let none = |step: &StepSummary| UndoError::NoStep {
+            step: step.step,
+            session: step.session.clone(),
+            nearest: Vec::new(),
+        };
         let old = from.before.ok_or_else(|| none(from))?;
         let new = match to {
             Some(to) => to.after.or(to.before).ok_or_else(|| none(to))?,

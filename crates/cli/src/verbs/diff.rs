@@ -39,7 +39,7 @@ struct StepsError {
 
 impl Explain for StepsError {
     fn hint(&self) -> Cow<'_, str> {
-        "write `12`, `12..20` or `12..`; list the steps with `tripwire undo --list`".into()
+        "write `12`, `12..20` with the earlier step first, or `12..`; list the steps with `tripwire undo --list`".into()
     }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Problem> {
     let store = snapshots::store(&workspace)?;
     let history = store.history()?;
     let session = snapshots::session(args.which.named(), &history, &store)?;
-    let first = snapshots::step(&history, &session, from)?;
+    let first = snapshots::step(&history, &workspace, &session, from)?;
     let last = match to {
-        End::Step(number) => Some(snapshots::step(&history, &session, number)?),
+        End::Step(number) => Some(snapshots::step(&history, &workspace, &session, number)?),
         End::Now => None,
     };
     let differences = store.differences(first, last)?;
@@ -105,7 +105,10 @@ fn steps(text: &str) -> Result<(u64, End), StepsError> {
     match text.split_once("..") {
         None => number(text).map(|step| (step, End::Step(step))),
         Some((from, "")) => Ok((number(from)?, End::Now)),
-        Some((from, to)) => Ok((number(from)?, End::Step(number(to)?))),
+        Some((from, to)) => match (number(from)?, number(to)?) {
+            (from, to) if from <= to => Ok((from, End::Step(to))),
+            (_, _) => Err(wrong()),
+        },
     }
 }
 
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(steps("12").unwrap(), (12, End::Step(12)));
         assert_eq!(steps("12..20").unwrap(), (12, End::Step(20)));
         assert_eq!(steps("12..").unwrap(), (12, End::Now));
-        for text in ["", "..", "..3", "a..b", "1...3", "-1"] {
+        for text in ["", "..", "..3", "a..b", "1...3", "-1", "20..12"] {
             assert!(steps(text).is_err(), "{text}");
         }
     }

@@ -22,7 +22,7 @@ use tripwire_core::explain::Explain;
 use tripwire_core::input::HumanAct;
 use tripwire_core::label::Label;
 use tripwire_session::driver::Driver;
-use tripwire_undo::{Doer, Plan, Selection, UndoStore};
+use tripwire_undo::{Doer, Plan, Selection, UndoError, UndoStore};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::account;
 use tripwire_workspace::clock;
@@ -154,21 +154,22 @@ impl TakeBack<'_> {
         let history = self.store.history()?;
         let session = snapshots::session(self.how.which.named(), &history, self.store)?;
         let selection = match wish {
-            Wish::Step(number) => Selection::From(snapshots::step(&history, &session, number)?.step),
+            Wish::Step(number) => Selection::From(snapshots::step(&history, self.workspace, &session, number)?.step),
             Wish::All => Selection::All,
             Wish::Last => Selection::Last,
             Wish::Act => Selection::LastAct,
         };
+        let plan = self.store.plan(&session, &selection, &self.only)?;
         if self.how.dry_run {
-            let plan = self.store.plan(&session, &selection, &self.only)?;
             report::plan(self.verb, &plan, self.how.form)?;
             return Ok(Exit::Done);
         }
-        if !self.how.yes {
-            let plan = self.store.plan(&session, &selection, &self.only)?;
-            if !self.is_agreed(&plan)? {
-                return Ok(Exit::Done);
-            }
+        // An act without an effect would stand before the one that `redo` should bring back.
+        if !matches!(selection, Selection::LastAct) && plan.changes.is_empty() && plan.conflicts.is_empty() {
+            return Err(UndoError::Nothing { why: "no file that was asked for is other than before" }.into());
+        }
+        if !self.how.yes && !self.is_agreed(&plan)? {
+            return Ok(Exit::Done);
         }
         let quiet = Quiet::make(self.workspace, &self.how.reason)?;
         let by = Doer { who: account::current(), reason: self.how.reason.reason.clone() };

@@ -199,3 +199,46 @@ fn undo_9_a_call_that_only_reads_makes_no_walk() {
         assert_eq!(walked(tool.clone()), 0, "{tool}");
     }
 }
+
+#[test]
+fn undo_9_only_a_step_that_there_is_is_taken_back_or_shown() {
+    let fixture = drafts();
+    ran(&fixture, "echo one > a.txt");
+    ran(&fixture, "echo two >> a.txt");
+    let steps: Value = serde_json::from_slice(&verb(&fixture, &["undo", "--list", "--json"]).stdout).unwrap();
+    let numbers: Vec<u64> =
+        steps["steps"].as_array().unwrap().iter().map(|step| step["step"].as_u64().unwrap()).collect();
+    let [first, second] = numbers.as_slice() else { panic!("{steps}") };
+    let beyond = (second + 900).to_string();
+    let backwards = format!("{second}..{first}");
+    for words in
+        [&["undo", &beyond, "--yes"][..], &["undo", &beyond, "--dry-run"], &["diff", &beyond], &["diff", &backwards]]
+    {
+        let refused = verb(&fixture, words);
+        assert_eq!(code(&refused), Some(2), "{words:?}: {}", said(&refused));
+    }
+    let refused = said(&verb(&fixture, &["undo", &beyond, "--yes"]));
+    assert!(
+        refused.contains(&format!("no step {beyond}")) && refused.contains(&format!("nearest is {second}")),
+        "{refused}"
+    );
+    assert_eq!(fs::read_to_string(fixture.root().join("a.txt")).unwrap(), "one\ntwo\n", "nothing was taken back");
+    // The call that came of a step has a number of its own in the log.
+    let result = (second + 1).to_string();
+    assert_eq!(code(&verb(&fixture, &["diff", &result])), Some(0));
+    let done = verb(&fixture, &["undo", &result, "--yes"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    assert_eq!(fs::read_to_string(fixture.root().join("a.txt")).unwrap(), "one\n");
+}
+
+#[test]
+fn undo_9_an_undo_without_an_effect_is_refused_and_hides_no_redo() {
+    let fixture = drafts();
+    ran(&fixture, "sh clean.sh");
+    assert_eq!(code(&verb(&fixture, &["undo", "--yes"])), Some(0));
+    let typo = verb(&fixture, &["undo", "--file", "draft", "--yes"]);
+    assert!(code(&typo) == Some(2) && said(&typo).contains("nothing is to be taken back"), "{}", said(&typo));
+    let redo = verb(&fixture, &["redo", "--yes"]);
+    assert_eq!(code(&redo), Some(0), "{}", said(&redo));
+    assert!(!fixture.root().join("drafts").exists(), "what was taken back is brought back");
+}
