@@ -18,7 +18,8 @@ pub fn line(program: &Path, client: &str) -> String {
 }
 
 /// A word as a shell reads it back.
-pub(crate) fn shell_quoted(word: &str) -> String {
+#[must_use]
+pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 

@@ -1,7 +1,7 @@
 //! What one decision rests on: the rule, its threshold, the inputs that prove it, the frozen policy, who acted. `why` and the page
 //! tell it alike.
 
-use crate::history::{self, Pair, Pairs};
+use crate::history::{self, Pair, Pairs, Parts};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
@@ -34,19 +34,34 @@ impl<'a> Explanation<'a> {
     }
 }
 
-/// The last decision of a session that did not let the agent act.
+/// The last decision of a session that warned the agent, sent it back or did not let it act. What was refused only because an earlier
+/// decision still counts is no answer to why, unless there is nothing else.
 ///
 /// # Errors
 /// When the journal does not verify.
 pub fn last_refusal(journal: &Journal<Disk>) -> Result<Option<Pair>, DriverError> {
     let mut pairs = Pairs::new(journal);
-    let mut last = None;
+    let (mut cause, mut followed, mut by_person) = (None, None, false);
     while let Some(pair) = pairs.next_pair()? {
-        if pair.decision.as_ref().is_some_and(|decided| !decided.parts.safety.allowed) {
-            last = Some(pair);
+        let Some(Parts { safety, findings, .. }) = pair.decision.as_ref().map(|decided| &decided.parts) else {
+            continue;
+        };
+        let is_noticed = findings.iter().any(|finding| finding.level > Level::Note || finding.is_sent_back());
+        if is_noticed || (!safety.allowed && (by_person || !safety.is_follow_up())) {
+            (cause, by_person) = (Some(pair), false);
+        } else if is_order(&pair.input.what) {
+            // What is refused next follows from a person's word, and from no alarm before it.
+            by_person = true;
+        } else if !safety.allowed {
+            followed = Some(pair);
         }
     }
-    Ok(last)
+    Ok(cause.or(followed))
+}
+
+/// Whether a person orders everything to stand still.
+fn is_order(what: &What) -> bool {
+    matches!(what, What::Human(act) if matches!(act.unsigned().0, HumanAct::Stop | HumanAct::Pause))
 }
 
 /// The inputs that prove a decision or one of its findings, oldest first.
@@ -139,12 +154,18 @@ impl Explanation<'_> {
             }
             Some(decided) => {
                 let safety = &decided.parts.safety;
-                let answer = match (safety.allowed, &safety.veto_reason) {
-                    (true, _) => "allowed".to_owned(),
-                    (false, Some(veto)) => format!("refused, {veto}"),
-                    (false, None) => "refused".to_owned(),
+                let missing = decided.parts.sent_back();
+                let answer = match (safety.allowed, &safety.veto_reason, missing) {
+                    (true, _, None) => "allowed".to_owned(),
+                    (true, _, Some(_)) => "sent back".to_owned(),
+                    (false, Some(veto), _) => format!("refused, {veto}"),
+                    (false, None, _) => "refused".to_owned(),
                 };
-                lines.push(format!("decision   {answer}: {} [{}]", safety.reason, safety.rule));
+                let (reason, rule) = match missing.filter(|_| safety.allowed) {
+                    Some(missing) => (&missing.reason, &missing.rule),
+                    None => (&safety.reason, &safety.rule),
+                };
+                lines.push(format!("decision   {answer}: {reason} [{rule}]"));
                 for finding in &decided.parts.findings {
                     let level = format!("{:?}", finding.level).to_lowercase();
                     lines.push(format!("finding    {level} {}: {} [{}]", finding.kind, finding.reason, finding.rule));

@@ -61,7 +61,8 @@ impl Verdict {
         let parts = &pair.decision.as_ref()?.parts;
         let held =
             parts.findings.iter().any(|finding| finding.level == Level::Hold) || parts.safety.waits_for_a_person();
-        Some(match (parts.safety.allowed, held) {
+        // A claim that was sent back is no call that was refused, and yet the agent was told no.
+        Some(match (parts.safety.allowed && parts.sent_back().is_none(), held) {
             (true, _) => Self::Allowed,
             (false, true) => Self::Held,
             (false, false) => Self::Refused,

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tripwire_core::input::Input;
 use tripwire_core::record::chain::Digest;
+use tripwire_core::rules::Rule;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::{Journal, JournalError, Place, Record};
 use tripwire_session::body::{ReadBody, SessionBody};
@@ -89,7 +90,33 @@ pub struct Safety {
     pub error: Option<serde_json::Value>,
 }
 
+impl Parts {
+    /// What was missing when the agent said that it was done: the claim was sent back.
+    #[must_use]
+    pub fn sent_back(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.is_sent_back())
+    }
+}
+
+impl Finding {
+    /// Whether a claim was sent back by it.
+    #[must_use]
+    pub fn is_sent_back(&self) -> bool {
+        self.kind == SENT_BACK
+    }
+}
+
+/// The name of the finding by which a claim is sent back.
+const SENT_BACK: &str = "DIRTY_BIT_VIOLATION";
+
 impl Safety {
+    /// Whether it was refused only because of an earlier decision: the wait after a veto, or a session that is held or over.
+    #[must_use]
+    pub fn is_follow_up(&self) -> bool {
+        let is_over = self.error.as_ref().is_some_and(|error| error.get("CycleTermination").is_some());
+        !self.allowed && (is_over || self.rule == Rule::GateCooldown.id())
+    }
+
     /// Whether what was not let through waits for a person's word.
     #[must_use]
     pub fn waits_for_a_person(&self) -> bool {

@@ -2,8 +2,9 @@
 
 export function money(micro) {
   if (!micro) return "$0.00";
-  if (micro < 10000) return `${(micro / 10000).toFixed(micro < 100 ? 4 : 2)}¢`;
-  return `$${(micro / 1e6).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  // As `status` and `ls` show it: what is less than a cent exactly, all else to the cent, never rounded up.
+  if (micro < 10000) return `0.${String(micro).padStart(4, "0").replace(/0+$/, "")}¢`;
+  return `$${(Math.floor(micro / 10000) / 100).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
 
 export function count(number) {

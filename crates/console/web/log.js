@@ -146,7 +146,7 @@ export class Log {
     row.box.classList.toggle("blank", Boolean(record.blank));
     row.number.textContent = record.i === undefined ? "" : `#${record.i}`;
     row.time.textContent = record.wall ? clock(record.wall) : "";
-    row.icon.textContent = ICONS[record.kind] || (record.blank ? "" : "•");
+    row.icon.textContent = record.kind === "claim" && record.verdict !== "allowed" ? "↺" : ICONS[record.kind] || (record.blank ? "" : "•");
     row.icon.title = record.kind || "";
     row.text.textContent = record.text;
     row.box.dataset.verdict = record.verdict || "";

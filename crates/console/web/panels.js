@@ -36,7 +36,7 @@ export async function decision(where, i, link) {
     h("h2", { tabindex: "-1", class: "drawer-title" }, `#${i} `, chip(row.verdict || "not decided", tone)),
     h("p", { class: "muted" }, stamp(row.wall), ` · journal record ${data.record}`),
     part("What", h("p", { class: "mono wrap" }, row.text), row.error ? h("p", { class: "mono wrap bad-text" }, row.error) : null, data.who ? h("p", {}, `A person: ${data.who}`) : null),
-    safety ? part(safety.allowed ? "Answer" : "Why not", h("p", {}, safety.reason), findings) : part("Answer", h("p", {}, "A crash came first; the next process decided it in passing.")),
+    safety ? part(row.verdict === "allowed" ? "Answer" : "Why not", h("p", {}, (safety.allowed && row.reason) || safety.reason), findings) : part("Answer", h("p", {}, "A crash came first; the next process decided it in passing.")),
     rules.length ? part("Rule and threshold", rules) : null,
     evidence.length ? part("Evidence", h("ul", { class: "plain" }, evidence)) : null,
     part("Figures", h("dl", {},

@@ -46,6 +46,13 @@ impl Decision {
         canonical::write(&ParityBody { intent: &self.intent, safety: &self.safety }, text)
     }
 
+    /// What was missing when the agent said that it was done: the claim was sent back (DIRTY-1). Such a claim is no refused call,
+    /// so the gate's own word is still that the agent may act.
+    #[must_use]
+    pub fn sent_back(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.kind == FindingKind::DirtyBitViolation)
+    }
+
     /// The strictest level among the findings.
     #[must_use]
     pub fn level(&self) -> Option<Level> {

@@ -21,7 +21,7 @@ pub(crate) const HEAD: &str = "event    time   what the agent did               
 pub(crate) fn decision(input: &Input, decision: &Decision) -> Vec<String> {
     let safety = &decision.safety;
     let answer = match (safety.allowed, safety.veto_reason) {
-        (true, _) if is_sent_back(&input.what, decision) => "sent back".to_owned(),
+        (true, _) if decision.sent_back().is_some() => "sent back".to_owned(),
         (true, _) => "allowed".to_owned(),
         (false, Some(veto)) => format!("REFUSED  {}", name(&veto)),
         (false, None) => "REFUSED".to_owned(),
@@ -40,11 +40,6 @@ pub(crate) fn decision(input: &Input, decision: &Decision) -> Vec<String> {
     lines.extend(decision.findings.iter().flat_map(|found| wrapped(&finding(found, decision))));
     lines.extend(decision.effects.iter().flat_map(|caused| wrapped(&format!("-> {}", effect(caused)))));
     lines
-}
-
-/// Whether the agent said that it is done and was told what is missing.
-fn is_sent_back(what: &What, decision: &Decision) -> bool {
-    matches!(what, What::Claim(_)) && decision.effects.iter().any(|effect| matches!(effect, Effect::Prompt(_)))
 }
 
 /// A text below the line it belongs to.

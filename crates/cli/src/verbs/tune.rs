@@ -71,6 +71,8 @@ enum TuneError {
     NoSuchThreshold { asked: String, rule: Rule },
     #[error("`{value}` is no value for `{path}`: {problem}")]
     BadValue { path: String, value: String, problem: String },
+    #[error("with `{asked}` the alarm of decision {decision} would still come, or come earlier")]
+    NotEnough { asked: String, decision: u64, offer: String },
     #[error("`{}` was about no command", rule.id())]
     NoCommand { rule: Rule },
 }
@@ -86,6 +88,7 @@ impl Explain for TuneError {
             }
             Self::NotTunable { .. } => "see what it is for with `tripwire why`".into(),
             Self::NoSuchThreshold { .. } | Self::NoCommand { .. } => "see the offers with `tripwire tune`".into(),
+            Self::NotEnough { decision, offer, .. } => format!("`tripwire tune {decision} {offer}` is enough").into(),
             Self::BadValue { .. } => "list all settings with `tripwire policy show`".into(),
         }
     }
@@ -97,6 +100,7 @@ impl Explain for TuneError {
             | Self::NoneAtAll { .. }
             | Self::NoSuchThreshold { .. }
             | Self::BadValue { .. }
+            | Self::NotEnough { .. }
             | Self::NoCommand { .. } => ExitClass::BadInput,
         }
     }
@@ -125,7 +129,9 @@ fn find(args: &TuneArgs, driver: &Driver, inputs: &[Input]) -> Result<PastAlarm,
     let session = driver.session().to_string();
     let alarms = past::alarms(inputs, driver.policy()).unwrap_or_default();
     let Some(decision) = args.decision else {
-        return Ok(alarms.into_iter().next_back().ok_or(TuneError::NoneAtAll { session })?);
+        // The wait after an alarm follows from it, and so is the alarm itself what a person means.
+        let noticed = alarms.iter().rfind(|alarm| alarm.rule != Rule::GateCooldown).or(alarms.last()).cloned();
+        return Ok(noticed.ok_or(TuneError::NoneAtAll { session })?);
     };
     let count = u64::try_from(inputs.len()).unwrap_or(u64::MAX);
     if decision >= count {
@@ -170,8 +176,9 @@ impl Tuning<'_> {
         let mut trial = self.driver.policy().clone();
         let bad = |problem: String| TuneError::BadValue { path: path.to_owned(), value: value.to_owned(), problem };
         trial.set(path, value).and_then(|()| trial.check()).map_err(|error| bad(error.to_string()))?;
-        let Offer::Raise { path, from, .. } = offered else { return Err(none().into()) };
-        Ok(Some(Offer::Raise { path, from, to: value.to_owned() }))
+        let moved = offered.moved_to(value).filter(|moved| moved.removes(alarm, self.inputs, self.driver.policy()));
+        let (decision, offer) = (alarm.decision, offered.flags());
+        Ok(Some(moved.ok_or_else(|| TuneError::NotEnough { asked: asked.clone(), decision, offer })?))
     }
 
     fn target(&self) -> Result<SettingsTarget, Problem> {
@@ -340,7 +347,7 @@ fn effect(difference: &Difference) -> String {
         agreeing(difference.stay, "stays", "stay")
     );
     if difference.new > 0 {
-        text.push_str(&format!(", {} would come later instead", difference.new));
+        text.push_str(&format!(", {} would come instead", difference.new));
     }
     text
 }

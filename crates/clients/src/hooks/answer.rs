@@ -229,7 +229,7 @@ fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
 
 /// The prompt of the dirty-bit gate; other prompts, such as that of a budget, do not refuse an end.
 fn prompt_of_claim(decision: &Decision) -> Option<&str> {
-    decision.findings.iter().find(|finding| finding.kind == FindingKind::DirtyBitViolation)?;
+    decision.sent_back()?;
     decision
         .effects
         .iter()

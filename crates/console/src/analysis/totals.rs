@@ -1,10 +1,11 @@
 //! What a session did in all: calls, models, files, refusals, what people did, what was claimed.
 
 use super::lanes::Moment;
+use crate::rows;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tripwire_core::chain::event::{AgentEvent, Flag};
-use tripwire_core::decision::Decision;
+use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::input::{HumanAct, Input, What};
 use tripwire_session::driver::words;
 
@@ -197,12 +198,17 @@ impl Totals {
             }
             // A prompt is a person's work, and no act on the guard.
             What::Human(HumanAct::Prompt) => {}
-            What::Human(_) => keep(&mut self.people, Told { i, at, what: words::in_short(&input.what) }),
+            What::Human(act) => {
+                let came_of_it = decision.findings.iter().find(|finding| finding.kind == FindingKind::ManualOverride);
+                let what = rows::of_person(act, came_of_it.map(|finding| finding.reason.as_str()));
+                keep(&mut self.people, Told { i, at, what });
+            }
             What::EngineSwitched(_) => keep(&mut self.switches, Told { i, at, what: words::in_short(&input.what) }),
-            What::Claim(_) => keep(
-                &mut self.claims,
-                ClaimAnswer { i, at, accepted: safety.allowed, answer: safety.reason.to_string() },
-            ),
+            What::Claim(_) => {
+                let missing = decision.sent_back();
+                let answer = missing.map_or(&safety.reason, |finding| &finding.reason).to_string();
+                keep(&mut self.claims, ClaimAnswer { i, at, accepted: safety.allowed && missing.is_none(), answer });
+            }
             What::ToolsSeen(_)
             | What::Request(_)
             | What::Event(_)

@@ -239,6 +239,8 @@ fn found_rows(model: &ReadModel, workspace: &Workspace, session: &str, wanted: &
 fn call_line(row: &Value, undo: &BTreeSet<u64>) -> CallLine {
     let i = number(row, "i");
     let (verdict, status) = (row["verdict"].as_str(), row["status"].as_str());
+    // What came of a person's act is in its words; it was not asked for.
+    let verdict = verdict.filter(|_| row["kind"] != "human");
     let (verdict, tone) = match (verdict, status) {
         (Some("held"), _) => ("held", ViewTone::Warning),
         (Some("refused"), _) => ("refused", ViewTone::Bad),

@@ -1,9 +1,11 @@
 //! What can be done about an alarm: each offer is a change of one setting.
 
 use super::past::{self, PastAlarm};
+use tripwire_clients::hook_command::shell_quoted;
 use tripwire_core::input::Input;
 use tripwire_core::policy::{self, Policy};
 use tripwire_core::rules::{self, Rule};
+use tripwire_core::units::Ratio;
 
 /// One way to make an alarm go away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Offer {
     /// The flags that choose it.
     pub(super) fn flags(&self) -> String {
         match self {
-            Self::Ignore(pattern) => format!("--ignore '{}'", pattern.replace('\'', "'\\''")),
+            Self::Ignore(pattern) => format!("--ignore {}", shell_quoted(pattern)),
             Self::Exempt(_) => "--exempt-tool".to_owned(),
             Self::Raise { path, to, .. } => format!("--raise {path}={to}"),
         }
@@ -73,6 +75,24 @@ impl Offer {
         Some(changed)
     }
 
+    /// Whether an alarm of a session does not come under this change.
+    pub(super) fn removes(&self, alarm: &PastAlarm, inputs: &[Input], frozen: &Policy) -> bool {
+        let upto = usize::try_from(alarm.decision).unwrap_or(usize::MAX).saturating_add(1).min(inputs.len());
+        let inputs = inputs.get(..upto).unwrap_or_default();
+        let changed = self.over(frozen).and_then(|policy| past::alarms(inputs, &policy));
+        changed.is_some_and(|alarms| alarms.iter().all(|other| other.decision != alarm.decision))
+    }
+
+    /// A threshold that is moved to another value than the offered one. Nothing where that is the wrong way: a stricter value only
+    /// moves the alarm to an earlier call.
+    pub(super) fn moved_to(&self, value: &str) -> Option<Self> {
+        let Self::Raise { path, from, to } = self else { return None };
+        let offered = figures(from, to).map(|(from, to)| to.cmp(&from));
+        let asked = figures(from, value).map(|(from, to)| to.cmp(&from));
+        let is_right_way = asked.is_none() || asked == offered;
+        is_right_way.then(|| Self::Raise { path, from: from.clone(), to: value.to_owned() })
+    }
+
     /// Whether the loop rules alone are concerned.
     pub(super) const fn is_list(&self) -> bool {
         match self {
@@ -92,12 +112,7 @@ pub(super) fn is_tunable(rule: Rule) -> bool {
 
 /// All that would make an alarm of a session go away, tried on the session itself.
 pub(super) fn offers(alarm: &PastAlarm, inputs: &[Input], frozen: &Policy) -> Vec<Offer> {
-    let upto = usize::try_from(alarm.decision).unwrap_or(usize::MAX).saturating_add(1).min(inputs.len());
-    let inputs = inputs.get(..upto).unwrap_or_default();
-    let helps = |offer: &Offer| {
-        let changed = offer.over(frozen).and_then(|policy| past::alarms(inputs, &policy));
-        changed.is_some_and(|alarms| alarms.iter().all(|other| other.decision != alarm.decision))
-    };
+    let helps = |offer: &Offer| offer.removes(alarm, inputs, frozen);
     let mut offers: Vec<Offer> = Vec::new();
     for pattern in patterns(alarm) {
         offers.push(Offer::Ignore(pattern));
@@ -163,6 +178,13 @@ fn values(from: &str) -> Vec<String> {
     up.chain(down).map(|share| if share == 100 { "1".to_owned() } else { format!("0.{share:02}") }).collect()
 }
 
+/// Two values of one setting as numbers that can be compared; nothing for words such as `off`.
+fn figures(one: &str, two: &str) -> Option<(u64, u64)> {
+    let whole = |text: &str| text.replace('_', "").parse::<u64>().ok();
+    let share = |text: &str| Ratio::parse(text).map(|ratio| u64::from(ratio.millionths()));
+    whole(one).zip(whole(two)).or_else(|| share(one).zip(share(two)))
+}
+
 /// Two digits behind the point.
 fn per_cent(digits: &str) -> Option<u64> {
     let two: String = format!("{digits:0<2}").chars().take(2).collect();
@@ -205,6 +227,17 @@ mod tests {
         assert_eq!(values("3").first().map(String::as_str), Some("4"));
         assert_eq!(values("0.9").get(..3), Some(&["0.95".to_owned(), "1".to_owned(), "0.85".to_owned()][..]));
         assert!(values("auto").is_empty());
+    }
+
+    #[test]
+    fn a_threshold_is_moved_only_the_way_that_the_alarm_goes() {
+        let raise = |from: &str, to: &str| Offer::Raise { path: "x", from: from.to_owned(), to: to.to_owned() };
+        assert_eq!(raise("3", "4").moved_to("1_000"), Some(raise("3", "1_000")));
+        assert_eq!(raise("0.9", "0.85").moved_to("0.5"), Some(raise("0.9", "0.5")));
+        assert_eq!(raise("3", "4").moved_to("off"), Some(raise("3", "off")));
+        for (from, to, wrong) in [("3", "4", "3"), ("3", "4", "2"), ("0.9", "0.95", "0.8"), ("0.9", "0.85", "1")] {
+            assert_eq!(raise(from, to).moved_to(wrong), None, "{from} {to} {wrong}");
+        }
     }
 
     #[test]

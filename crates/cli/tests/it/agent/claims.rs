@@ -131,3 +131,34 @@ fn dirty_1_tests_that_changed_are_named_beside_the_verdict() {
     let said = of("echo new > code.sh");
     assert!(said.contains("and VERIFIED") && !said.contains("changed in this session"), "{said}");
 }
+
+/// What the report says of the claims of the newest session.
+fn answers_in_report(fixture: &AgentFixture) -> Vec<String> {
+    let report: serde_json::Value = serde_json::from_str(&fixture.run(&["report", "--json"]).stdout).unwrap();
+    let claims = report["sessions"][0]["claims"].as_array().unwrap().iter();
+    claims.map(|claim| claim["what"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn dirty_1_a_claim_that_was_sent_back_is_nowhere_called_accepted() {
+    let fixture = failing();
+    let answers = untested(vec![shell("echo new > code.sh"), shell("sh test.sh")]);
+    fixture.agent(&answers, &["--verify", "sh test.sh"]).ended(4);
+    let told = answers_in_report(&fixture);
+    assert!(told[0].starts_with("sent back: Cannot complete task with failing tests"), "{told:?}");
+    assert!(told.last().unwrap().starts_with("accepted: "), "the last one is let go, unproved: {told:?}");
+    let log = fixture.run(&["log", "--json", "verdict:refused", "type:claim"]).stdout;
+    let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let why = fixture.run(&["why", &first["i"].to_string()]).stdout;
+    assert!(why.contains("decision   sent back: Cannot complete task with failing tests [DIRTY-1]"), "{why}");
+}
+
+#[test]
+fn dirty_1_a_claim_that_holds_is_accepted() {
+    let fixture = failing();
+    fixture.file("test.sh", "exit 0\n");
+    fixture.agent(&[shell("echo new > code.sh"), shell("sh test.sh"), finish()], &["--verify", "sh test.sh"]).ended(0);
+    let told = answers_in_report(&fixture);
+    assert!(told.len() == 1 && told[0].starts_with("accepted: "), "{told:?}");
+    assert_eq!(fixture.run(&["log", "--json", "verdict:refused", "type:claim"]).stdout, "");
+}

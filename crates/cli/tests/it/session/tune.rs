@@ -98,6 +98,13 @@ fn loop_3_a_threshold_is_raised_just_enough_or_to_a_value() {
     assert!(manifest(&place).contains(": 50"), "{}", manifest(&place));
     place.run(&["policy", "check"]).ended(0);
     place.run(&["tune", "5", "--raise", &format!("{setting}=many")]).ended(2).complains("is no value");
+    let before = manifest(&place);
+    for lower in ["1", "2", "3"] {
+        let refused = place.run(&["tune", "5", "--raise", &format!("{setting}={lower}")]).ended(2);
+        let refused = refused.complains("the alarm of decision 5 would still come");
+        assert!(refused.err.contains(&format!("--raise {setting}=")), "{}", refused.err);
+    }
+    assert_eq!(manifest(&place), before, "nothing was written");
     place.run(&["tune", "5", "--raise", "money.budget_micro_usd"]).ended(2).complains("no threshold");
 }
 

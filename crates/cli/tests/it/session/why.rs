@@ -52,6 +52,28 @@ fn without_a_number_the_last_refusal_is_explained() {
 }
 
 #[test]
+fn without_a_number_what_only_follows_from_a_loop_is_passed_over() {
+    let place = Place::new();
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(7);
+    let cause = place.run(&["why"]).ended(0).says("LOOP-1.exact").out;
+    place.step(&call("ls", "a")).ended(7);
+    assert_eq!(place.run(&["why"]).ended(0).out, cause, "the session is over because of the loop");
+    let tuned = place.run(&["tune", "--json"]).ended(5).json();
+    assert_eq!(tuned["rule"], "LOOP-1.exact", "{tuned}");
+}
+
+#[test]
+fn without_a_number_what_follows_from_a_persons_order_is_not_laid_to_an_older_alarm() {
+    let place = Place::new();
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(3))).ended(0);
+    place.run(&["why"]).ended(0).says("decision 4 of").says("LOOP-1.exact");
+    place.run(&["pause"]).ended(0);
+    place.step(&call("ls", "a")).ended(5);
+    let said = place.run(&["why"]).ended(0);
+    assert!(!said.out.contains("decision 4 of") && said.out.contains("pause"), "{}", said.out);
+}
+
+#[test]
 fn a_decision_that_is_not_there_is_a_clear_error() {
     let place = Place::new();
     place.run(&["why", "0"]).ended(2).complains("there is no session");
