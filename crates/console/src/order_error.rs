@@ -30,6 +30,14 @@ pub enum OrderError {
         /// Why.
         error: Box<OrderError>,
     },
+    /// Some of it was done before it failed.
+    #[error("{}; then it failed: {error}", done.join("; "))]
+    CutShort {
+        /// What was done, a sentence each.
+        done: Vec<String>,
+        /// What failed.
+        error: Box<OrderError>,
+    },
 }
 
 impl Explain for OrderError {
@@ -39,7 +47,7 @@ impl Explain for OrderError {
             Self::File(error) => error.hint(),
             Self::Read(error) => error.hint(),
             Self::Session(error) => error.hint(),
-            Self::Unjournaled { error, .. } => error.hint(),
+            Self::Unjournaled { error, .. } | Self::CutShort { error, .. } => error.hint(),
         }
     }
 
@@ -49,6 +57,7 @@ impl Explain for OrderError {
             Self::File(error) => error.exit_class(),
             Self::Read(error) => error.exit_class(),
             Self::Session(error) => error.exit_class(),
+            Self::CutShort { error, .. } => error.exit_class(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Unjournaled { .. } => ExitClass::DoesNotHold,
         }

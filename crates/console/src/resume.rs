@@ -53,6 +53,15 @@ impl ResumeReport {
         self.lines.push(line.to_owned());
     }
 
+    /// The error of an order that failed after this much of it was done.
+    #[must_use]
+    pub fn cut_short(&self, error: OrderError) -> OrderError {
+        if self.lines.is_empty() {
+            return error;
+        }
+        OrderError::CutShort { done: self.lines.clone(), error: Box::new(error) }
+    }
+
     /// Says where the acts were journaled, how the session stands now, and what would make it go on.
     pub fn close(&mut self, layout: &Layout, acts: &SessionActs<'_>) {
         self.session = acts.session();
@@ -106,6 +115,24 @@ impl ResumeReport {
 pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>) -> Result<ResumeReport, OrderError> {
     let layout = workspace.layout();
     let mut said = ResumeReport::default();
+    let files = withdraw(layout, &mut said).map_err(|error| said.cut_short(error))?;
+    let told = SessionActs::of(workspace, order.session, actor).and_then(|acts| {
+        let mut acts = acts.removed(files.clone());
+        acts.take(What::Tick)?;
+        Ok(acts)
+    });
+    // The others go on whatever became of the first one.
+    if order.session.is_none() && order.raise.is_none() {
+        let newest = views::newest(layout).ok().flatten();
+        said.lines.extend(resume_others(workspace, newest.as_ref(), actor, &files));
+    }
+    let acted = told.and_then(|mut acts| act(order, layout, &mut acts, &mut said));
+    acted.map_err(|error| said.cut_short(error))?;
+    Ok(said)
+}
+
+/// Takes back the orders that stand as files.
+fn withdraw(layout: &Layout, said: &mut ResumeReport) -> Result<Vec<ControlFile>, OrderError> {
     let mut files = Vec::new();
     for (order, file, name) in [(Order::Stop, ControlFile::Stop, "STOP"), (Order::Pause, ControlFile::Pause, "PAUSE")] {
         if order.withdraw(layout)? == Removed::Now {
@@ -113,12 +140,17 @@ pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>)
             files.push(file);
         }
     }
-    let mut acts = SessionActs::of(workspace, order.session, actor)?.removed(files.clone());
-    acts.take(What::Tick)?;
-    if order.session.is_none() && order.raise.is_none() {
-        let newest = acts.driver.as_ref().map(Driver::session);
-        said.lines.extend(resume_others(workspace, newest, actor, &files));
-    }
+    Ok(files)
+}
+
+/// Does what was ordered in the session that is meant, and says how it stands.
+fn act(
+    order: &ResumeOrder<'_>,
+    layout: &Layout,
+    acts: &mut SessionActs<'_>,
+    said: &mut ResumeReport,
+) -> Result<(), OrderError> {
+    let actor = acts.actor;
     if let Some(by) = order.raise {
         acts.take(actor.sign(HumanAct::RaiseBudget(by)))?;
         said.say(&format!("the money budget is raised by {}", money::exactly(by.get())));
@@ -136,7 +168,7 @@ pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>)
                 said.say("this run cannot be restarted, its client has ended: start a new one with `tripwire run`");
                 said.session = acts.session();
                 said.waits = true;
-                return Ok(said);
+                return Ok(());
             }
             None => {}
         }
@@ -145,8 +177,8 @@ pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>)
         acts.take(actor.sign(HumanAct::Resume))?;
         said.say("what waited for a person's look is cleared");
     }
-    said.close(layout, &acts);
-    Ok(said)
+    said.close(layout, acts);
+    Ok(())
 }
 
 /// Holds that a person clears by saying: go on. Reports and money need an act of their own.

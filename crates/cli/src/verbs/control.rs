@@ -10,6 +10,7 @@ use crate::verbs::fleet::{OrderScope, WideOrder, order_everywhere};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tripwire_console::OrderError;
 use tripwire_console::control::{self, Actor, OrderReport};
 use tripwire_console::resume::{self, ResumeOrder, ResumeReport, SessionActs};
 use tripwire_core::effect::HoldReason;
@@ -188,6 +189,23 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.open()?;
     let layout: &Layout = workspace.layout();
     let (mut said, actor) = (ResumeReport::default(), actor(&workspace, &args.reason));
+    let acknowledged = acknowledge(args, &workspace, &actor, &mut said);
+    let after = acknowledged.map_err(|error| said.cut_short(error))?;
+    if said.lines.is_empty() {
+        said.say("no report waits for an acknowledgement");
+    }
+    said.close(layout, &after);
+    print("ack", &said, Form { json: args.json })
+}
+
+/// Removes the reports and tells the sessions; what was done before it failed is in the report.
+fn acknowledge<'a>(
+    args: &AckArgs,
+    workspace: &Workspace,
+    actor: &'a Actor<'a>,
+    said: &mut ResumeReport,
+) -> Result<SessionActs<'a>, OrderError> {
+    let layout = workspace.layout();
     let reports = args.report.map_or(vec![ReportName::Blocker, ReportName::Checkpoint], |report| vec![report]);
     let (mut files, mut writers) = (Vec::new(), Vec::new());
     for report in &reports {
@@ -201,11 +219,11 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
             said.say(&format!("`{}` is acknowledged and removed", report.file().path(layout).display()));
         }
     }
-    let mut after = SessionActs::of(&workspace, args.which.named(), &actor)?.removed(files.clone());
+    let mut after = SessionActs::of(workspace, args.which.named(), actor)?.removed(files.clone());
     after.take(What::Tick)?;
     // Each session that wrote a report hears of it at once, not only the newest one.
     for writer in writers.iter().filter(|writer| after.session().as_ref() != Some(writer)) {
-        let Ok(told) = SessionActs::of(&workspace, Some(writer), &actor) else { continue };
+        let Ok(told) = SessionActs::of(workspace, Some(writer), actor) else { continue };
         told.removed(files.clone()).take(What::Tick)?;
     }
     for (hold, report) in reports.iter().map(|report| report.act()) {
@@ -215,11 +233,7 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
             said.say("what waited for the acknowledgement is cleared");
         }
     }
-    if said.lines.is_empty() {
-        said.say("no report waits for an acknowledgement");
-    }
-    said.close(layout, &after);
-    print("ack", &said, Form { json: args.json })
+    Ok(after)
 }
 
 fn print(verb: &str, report: &ResumeReport, form: Form) -> Result<Exit, Problem> {

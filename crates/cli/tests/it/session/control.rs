@@ -157,3 +157,41 @@ fn ctrl_2_resume_is_for_every_session_of_the_workspace() {
     let newest = place.session();
     assert!(!place.run(&["resume", "--session", &newest]).out.contains("at its next step too"));
 }
+
+/// A workspace with two sessions, of which the newest has a damaged journal.
+fn with_a_damaged_newest() -> Place {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    place.feed(&["step", "--new", "-"], &calls(2)).ended(0);
+    place
+}
+
+fn damage(place: &Place) {
+    let segment = place.journal("00000001.jsonl");
+    let text = fs::read_to_string(&segment).unwrap();
+    fs::write(&segment, text.replacen("work", "wurk", 1)).unwrap();
+    fs::remove_dir_all(place.geometry("state")).unwrap();
+}
+
+#[test]
+fn ctrl_2_what_was_done_before_an_order_failed_is_said() {
+    let place = with_a_damaged_newest();
+    place.run(&["pause"]).ended(0);
+    damage(&place);
+    let said =
+        place.run(&["resume"]).ended(9).complains("`.geometry/PAUSE` is removed; ").complains("then it failed: ");
+    assert!(said.err.contains("damaged"), "{}", said.err);
+    assert!(!place.geometry("PAUSE").exists());
+    fs::write(place.geometry("BLOCKER_REPORT.md"), "# look\n").unwrap();
+    place.run(&["ack", "blocker"]).ended(9).complains("is acknowledged and removed; then it failed: ");
+}
+
+#[test]
+fn ctrl_2_an_order_that_fails_before_anything_was_done_says_only_why() {
+    let place = with_a_damaged_newest();
+    damage(&place);
+    for verb in ["resume", "ack"] {
+        let said = place.run(&[verb]).ended(9);
+        assert!(!said.err.contains("then it failed") && said.err.contains("damaged"), "{}", said.err);
+    }
+}
