@@ -4,10 +4,11 @@ use crate::error::Problem;
 use crate::notify;
 use crate::person::Reason;
 use crate::workspace;
+use tripwire_console::approvals;
 use tripwire_core::chain::gate::floor::ApprovalVerdict;
 use tripwire_core::units::MicroUsd;
-use tripwire_session::approvals::{Answer, Answered, ApprovalQueue};
-use tripwire_session::driver::Driver;
+use tripwire_session::approvals::{Answer, Answered, Approval, ApprovalQueue};
+use tripwire_session::driver::{Driver, open_existing};
 use tripwire_session::review::Gate;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, account};
@@ -21,6 +22,13 @@ pub(crate) fn own(says: ApprovalVerdict, reason: &Reason, raise: Option<MicroUsd
 pub(crate) fn queue(workspace: &Workspace) -> ApprovalQueue<'_> {
     let gate = Gate::of(workspace, &workspace::places());
     ApprovalQueue::new(workspace, gate, workspace::signing(workspace))
+}
+
+/// The command that is asked about, without secrets; nothing for what is none, or where the secrets cannot be known.
+pub(crate) fn command_of(approval: &Approval, workspace: &Workspace) -> Option<String> {
+    let journal = open_existing(workspace.layout(), approval.session.as_ref()?).ok()?;
+    let call = approvals::call_asked(&journal, approval.asked?.get())?;
+    Some(workspace::redactor(workspace).ok()?.redact(&call).into_owned())
 }
 
 /// Takes an answer, and tells people what came of it.

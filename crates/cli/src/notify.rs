@@ -25,6 +25,9 @@ pub(crate) fn notify_with(driver: &Driver, taken: &StepOutcome, say: impl Fn(&st
     for notice in &taken.notices {
         say(&format!("note: {notice}"));
     }
+    if let Some(call) = notify::held_call(taken).filter(|_| !taken.notices.is_empty()) {
+        say(&format!("note: the held command: `{call}`"));
+    }
     let Some(ways) = Ways::of(&driver.policy().notify) else { return };
     for mut notice in notify::notices(driver.session().as_str(), taken) {
         notice.link = link(driver, &notice, &say);

@@ -1,10 +1,13 @@
 //! What waits for a person, over all workspaces: held commands, sessions, budgets and proposals. Answers go into the queue of the
 //! workspace, the same that `tripwire approvals` answers.
 
+use crate::history;
 use crate::summary::{SessionSummary, Standing};
 use serde::Serialize;
 use tripwire_core::chain::gate::floor::HeldCommand;
 use tripwire_core::effect::HoldReason;
+use tripwire_journal::Journal;
+use tripwire_journal::storage::Disk;
 use tripwire_session::approvals::Approval;
 use tripwire_workspace::Workspace;
 
@@ -46,6 +49,13 @@ pub enum WaitingKind {
     Budget,
     /// A session that is held; it is let go on at the command line.
     Session,
+}
+
+/// The call that a held command is, as it was asked for; nothing where the journal does not hold it.
+#[must_use]
+pub fn call_asked(journal: &Journal<Disk>, asked: u64) -> Option<String> {
+    let pair = history::find(journal, asked).ok()??;
+    pair.input.what.action().map(|action| action.named().to_owned())
 }
 
 /// What waits in one session.
@@ -125,7 +135,7 @@ fn of(session: &SessionSummary) -> Waiting {
 #[must_use]
 pub fn of_proposal(workspace: &Workspace, proposal: Approval) -> Waiting {
     let root = workspace.root().display().to_string();
-    let Approval { id, kind: _, session: _, since, what, rule, digest: _ } = proposal;
+    let Approval { id, kind: _, session: _, asked: _, since, what, rule, digest: _ } = proposal;
     Waiting {
         answered_by: format!("tripwire approvals approve {id} --workspace {root}"),
         id,

@@ -307,8 +307,7 @@ pub fn waiting(model: &ReadModel) -> Result<String, ShownError> {
 fn call_of(model: &ReadModel, workspace: &Workspace, waiting: &Waiting) -> Option<String> {
     let asked = waiting.asked?;
     let opened = model.open(workspace, &waiting.session).ok()?;
-    let pair = opened.read(|journal| history::find(journal, asked)).ok()??;
-    pair.input.what.action().map(|action| action.named().to_owned())
+    opened.read(|journal| Ok(approvals::call_asked(journal, asked))).ok()?
 }
 
 /// The fleet of this machine, if it belongs to one. What waits elsewhere is named by its id alone: the secrets that its words may hold are

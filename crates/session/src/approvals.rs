@@ -19,7 +19,7 @@ use tripwire_core::effect::HoldReason;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::units::MicroUsd;
+use tripwire_core::units::{EventIndex, MicroUsd};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -41,6 +41,8 @@ pub struct Approval {
     pub kind: ApprovalKind,
     /// The session that asks, where one does.
     pub session: Option<SessionId>,
+    /// The input that asked, where one of the session did.
+    pub asked: Option<EventIndex>,
     /// Since when it waits, where that is known.
     pub since: Option<WallClock>,
     /// What would be done, in words for a person.
@@ -316,6 +318,7 @@ fn of_command(driver: &Driver, held: &HeldCommand) -> Approval {
         id: held.code.to_string(),
         kind: ApprovalKind::Command,
         session: Some(driver.session().clone()),
+        asked: Some(held.asked),
         since: Some(since),
         what: held.reason.to_string(),
         rule: held.rule.to_string(),
@@ -335,6 +338,7 @@ pub(crate) fn of_budget(driver: &Driver) -> Option<Approval> {
         id,
         kind: ApprovalKind::Budget,
         session: Some(driver.session().clone()),
+        asked: None,
         since: None,
         what: HoldReason::Money.in_short().to_owned(),
         rule: "GATE-8".to_owned(),
@@ -351,6 +355,7 @@ fn of_proposal(listed: &ListedProposal) -> Approval {
         id: proposal.digest.to_string().chars().take(PROPOSAL_DIGITS).collect(),
         kind: ApprovalKind::Review,
         session: None,
+        asked: None,
         since: WallClock::parse(&proposal.at),
         what: format!("it would apply {count}: {first}{more}"),
         rule: "REVIEW-1".to_owned(),

@@ -11,11 +11,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::Effect;
+use tripwire_core::enforcement::EnforcementError;
+use tripwire_core::label;
 
 /// The longest that a command may run.
 pub const TIME_MAX: Duration = Duration::from_secs(5);
 /// The longest message, in characters.
 const MESSAGE_CHARS_MAX: usize = 1_000;
+/// As much of a call as a message names.
+const CALL_BYTES_MAX: usize = 300;
 /// How often a running command is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What a command needs to reach a person's desktop or mail, and nothing else.
@@ -85,10 +89,20 @@ impl Notice {
 /// What a turn has to tell a person: one message for each decision that holds, stops or notifies.
 #[must_use]
 pub fn notices(session: &str, taken: &StepOutcome) -> Vec<Notice> {
-    taken.before.iter().chain([&taken.decision]).filter_map(|decision| notice(session, decision)).collect()
+    let before = taken.before.iter().filter_map(|decision| notice(session, decision, None));
+    before.chain(notice(session, &taken.decision, held_call(taken))).collect()
 }
 
-fn notice(session: &str, decision: &Decision) -> Option<Notice> {
+/// The call that waits for a person's word, as it was journaled.
+#[must_use]
+pub fn held_call(taken: &StepOutcome) -> Option<&str> {
+    match (&taken.decision.safety.error, taken.what.action()) {
+        (Some(EnforcementError::FloorHeld(_)), Some(action)) => Some(action.named()),
+        (Some(_) | None, _) => None,
+    }
+}
+
+fn notice(session: &str, decision: &Decision, call: Option<&str>) -> Option<Notice> {
     let told: Vec<(NoticeKind, &str)> = decision
         .effects
         .iter()
@@ -110,7 +124,8 @@ fn notice(session: &str, decision: &Decision) -> Option<Notice> {
         .collect();
     let (kind, _) = *told.first()?;
     let words: Vec<&str> = told.iter().map(|(_, words)| *words).collect();
-    let text = format!("tripwire {session}: {} (`tripwire why {}`)", words.join("; "), decision.i.get());
+    let call = call.map(|call| format!("; the command: `{}`", label::cut(call, CALL_BYTES_MAX))).unwrap_or_default();
+    let text = format!("tripwire {session}: {}{call} (`tripwire why {}`)", words.join("; "), decision.i.get());
     Some(Notice::new(kind, session, &text))
 }
 

@@ -42,14 +42,17 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     };
     let says = answer::own(ApprovalVerdict::Allowed, &args.reason, None);
     let answered = answer::take(&workspace, &code, &says, within.as_ref())?;
+    let command = answer::command_of(&answered.approval, &workspace);
     let (session, reason) = (answered.session, answered.approval.what);
     let mut out = Out::lock();
     if args.json {
-        let allowed =
-            json!({"verb": "allow", "code": code, "session": session.to_string(), "hours": 24, "reason": reason});
+        let allowed = json!({
+            "verb": "allow", "code": code, "session": session.to_string(), "hours": 24, "command": command, "reason": reason,
+        });
         out.line(&allowed.to_string())?;
     } else {
-        out.prose(&format!("the command with the code `{code}` may pass once within 24 hours: {reason}"))?;
+        let command = command.map(|command| format!("`{command}`: ")).unwrap_or_default();
+        out.prose(&format!("the command with the code `{code}` may pass once within 24 hours: {command}{reason}"))?;
         out.prose(&format!("journaled in {session}"))?;
     }
     out.flush()?;

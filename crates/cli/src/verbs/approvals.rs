@@ -98,7 +98,10 @@ impl AnswerArgs {
         if self.scope.fleet {
             return fleet::approvals::answer(id, answer, self.form);
         }
-        say(&answer::take(&self.place.look()?, id, answer, None)?, answer.says, self.form)
+        let workspace = self.place.look()?;
+        let answered = answer::take(&workspace, id, answer, None)?;
+        let command = answer::command_of(&answered.approval, &workspace);
+        say(&answered, command.as_deref(), answer.says, self.form)
     }
 }
 
@@ -130,14 +133,15 @@ fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
         let open = answer::queue(workspace).open()?;
         count = count.saturating_add(open.len());
         for approval in &open {
+            let command = answer::command_of(approval, workspace);
             if args.form.json {
-                out.line(&as_json(approval, workspace).to_string())?;
+                out.line(&as_json(approval, command.as_deref(), workspace).to_string())?;
                 continue;
             }
             if args.all {
                 out.prose(&format!("{}:", workspace.root().display()))?;
             }
-            for line in in_words(approval) {
+            for line in in_words(approval, command.as_deref()) {
                 out.prose(&line)?;
             }
         }
@@ -156,39 +160,41 @@ fn every_workspace() -> Vec<Workspace> {
     known.iter().filter_map(|root| Workspace::open(root, &workspace::places()).ok()).collect()
 }
 
-fn in_words(approval: &Approval) -> Vec<String> {
-    let Approval { id, kind, session, since, what, rule, digest: _ } = approval;
+fn in_words(approval: &Approval, command: Option<&str>) -> Vec<String> {
+    let Approval { id, kind, session, asked: _, since, what, rule, digest: _ } = approval;
     let now = clock::now().epoch_ms();
     let since = since.map(|since| format!(", asked {} ago", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
     let session = session.as_ref().map(|session| format!(", {session}")).unwrap_or_default();
     let raise = if *kind == ApprovalKind::Budget { " --raise 5usd" } else { "" };
-    vec![
-        format!("{id}  {} [{rule}]{session}{}", kind.name(), since.unwrap_or_default()),
-        format!("  {what}"),
-        format!("  tripwire approvals approve {id}{raise}   |   tripwire approvals deny {id}"),
-    ]
+    let mut lines = vec![format!("{id}  {} [{rule}]{session}{}", kind.name(), since.unwrap_or_default())];
+    lines.extend(command.map(|command| format!("  `{command}`")));
+    lines.push(format!("  {what}"));
+    lines.push(format!("  tripwire approvals approve {id}{raise}   |   tripwire approvals deny {id}"));
+    lines
 }
 
-fn as_json(approval: &Approval, workspace: &Workspace) -> Value {
-    let Approval { id, kind, session, since, what, rule, digest: _ } = approval;
+fn as_json(approval: &Approval, command: Option<&str>, workspace: &Workspace) -> Value {
+    let Approval { id, kind, session, asked: _, since, what, rule, digest: _ } = approval;
     json!({
         "id": id,
         "kind": kind.name(),
         "session": session.as_ref().map(ToString::to_string),
         "since": since.map(|since| since.to_string()),
+        "command": command,
         "what": what,
         "rule": rule,
         "workspace": workspace.root(),
     })
 }
 
-fn say(answered: &Answered, says: ApprovalVerdict, form: Form) -> Result<Exit, Problem> {
+fn say(answered: &Answered, command: Option<&str>, says: ApprovalVerdict, form: Form) -> Result<Exit, Problem> {
     let Answered { approval: Approval { id, kind, what, .. }, session, .. } = answered;
     let verdict = says.past();
     let mut out = Out::lock();
     if form.json {
-        let said =
-            json!({"id": id, "kind": kind.name(), "verdict": verdict, "session": session.to_string(), "what": what});
+        let said = json!({
+            "id": id, "kind": kind.name(), "verdict": verdict, "session": session.to_string(), "command": command, "what": what,
+        });
         out.line(&said.to_string())?;
     } else {
         let next = match (says, kind) {
@@ -197,7 +203,8 @@ fn say(answered: &Answered, says: ApprovalVerdict, form: Form) -> Result<Exit, P
             (ApprovalVerdict::Denied, ApprovalKind::Command) => "; the agent is told when it asks",
             (_, ApprovalKind::Budget) | (ApprovalVerdict::Denied, ApprovalKind::Review) => "",
         };
-        out.prose(&format!("{verdict} `{id}`: {what}{next}"))?;
+        let command = command.map(|command| format!("`{command}`: ")).unwrap_or_default();
+        out.prose(&format!("{verdict} `{id}`: {command}{what}{next}"))?;
         out.prose(&format!("journaled in {session}"))?;
     }
     out.flush()?;

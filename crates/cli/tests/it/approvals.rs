@@ -288,3 +288,47 @@ fn ctrl_3_a_client_under_run_cannot_approve_its_own_call() {
     let ran = finish(child);
     assert!(fixture.place().join("data").exists() && !fixture.place().join("went-on").exists(), "{}", ran.stderr);
 }
+
+#[test]
+fn floor_1_the_command_that_waits_is_shown_wherever_it_is_answered() {
+    let fixture = waiting_for("0");
+    fs::write(fixture.root().join(".env"), "TOKEN=hunter2-hunter2-hunter2\n").unwrap();
+    answer_of(ask(&fixture, "rm -rf data # hunter2-hunter2-hunter2"));
+    let list = || fixture.command(&["approvals", "--json"]);
+    let code = code_of(list);
+    let command = open(list)[0]["command"].as_str().unwrap().to_owned();
+    assert!(command.contains("rm -rf data") && !command.contains("hunter2"), "{command}");
+    let (_, shown) = output(fixture.command(&["approvals"]));
+    assert!(shown.contains(&format!("  `{command}`\n")), "{shown}");
+    let (_, said) = output(fixture.command(&["approvals", "approve", &code]));
+    assert!(said.contains(&format!("approved `{code}`: `{command}`: ")), "{said}");
+}
+
+#[test]
+fn floor_1_what_is_no_command_shows_none() {
+    let place = Place::new();
+    place.manifest("money:\n  budget_micro_usd: 5\n");
+    place.step(&format!(
+        "{}\n",
+        json!({"timestamp": 1, "tool": "Bash", "args": {"command": "make"}, "cost_micro_usd": 9})
+    ));
+    let open = place.run(&["approvals", "--json"]).json_lines();
+    assert!(open.iter().all(|one| one["kind"] == "budget" && one["command"] == Value::Null), "{open:?}");
+}
+
+#[test]
+fn floor_1_an_answer_that_came_too_late_is_told_as_one() {
+    let fixture = waiting_for("0");
+    answer_of(ask(&fixture, "rm -rf data"));
+    let code = code_of(|| fixture.command(&["approvals", "--json"]));
+    assert_eq!(output(fixture.command(&["approvals", "deny", &code])).0, Some(0));
+    assert_eq!(output(fixture.command(&["approvals", "approve", &code])).0, Some(11));
+    let (_, report) = output(fixture.command(&["report", "--json"]));
+    let report: Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
+    let people = report["sessions"][0]["people"].as_array().unwrap();
+    let told: Vec<&str> = people.iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    let [first, second] = told.as_slice() else { panic!("{told:?}") };
+    assert!(first.starts_with(&format!("`{code}`: a person denied")), "{first}");
+    assert!(second.contains("was answered before; the first answer counts"), "{second}");
+    assert!(!told.iter().any(|text| text.contains('{')), "no raw records: {told:?}");
+}

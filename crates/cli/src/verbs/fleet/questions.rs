@@ -57,7 +57,7 @@ impl SeenSession {
 }
 
 fn asked(machine: &Name, workspace: &Workspace, approval: Approval) -> Question {
-    let Approval { id, kind, session, since, what, rule, digest } = approval;
+    let Approval { id, kind, session, asked: _, since, what, rule, digest } = approval;
     Question {
         machine: machine.clone(),
         place: place_of(workspace.root()),
