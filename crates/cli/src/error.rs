@@ -2,6 +2,7 @@
 //! verb, explain themselves; a variant here is something that several verbs have to say.
 
 use crate::exit::Exit;
+use crate::shell_word::shell_word;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,12 @@ pub(crate) enum Problem {
     /// The engine refused: permission, review, identity, or the state of the session.
     #[error("{}", .0.reason)]
     Refused(Box<SafetyDecision>),
+    /// A file or a folder that is written, or that cannot come from standard input.
     #[error("cannot open `{}`: {error}", file.display())]
     Open { file: PathBuf, error: io::Error },
+    /// A file that is read, for which `-` may stand.
+    #[error("cannot open `{}`: {error}", file.display())]
+    Input { file: PathBuf, error: io::Error },
     #[error("`{}` exists already and is not overwritten", file.display())]
     Exists { file: PathBuf },
     #[error("`HOME` is not set")]
@@ -48,6 +53,11 @@ impl Problem {
         Self::Open { file: file.to_owned(), error }
     }
 
+    /// A file that cannot be read, where standard input could be.
+    pub(crate) fn input(file: &Path, error: io::Error) -> Self {
+        Self::Input { file: file.to_owned(), error }
+    }
+
     /// An error in a file or a stream, called as the message is to call it.
     pub(crate) fn in_file(file: impl Into<String>, error: impl Explain + 'static) -> Self {
         Self::InFile { file: file.into(), error: Box::new(error) }
@@ -59,6 +69,7 @@ impl Problem {
             Self::Explained(error) | Self::InFile { error, .. } => error.exit_class().into(),
             Self::Refused(decision) => Exit::of_refusal(decision),
             Self::Open { .. }
+            | Self::Input { .. }
             | Self::Exists { .. }
             | Self::NoHome
             | Self::OwnProgram(_)
@@ -78,7 +89,8 @@ impl Problem {
             Self::Open { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => {
                 "choose another name: no file is written over".into()
             }
-            Self::Open { .. } => "check the path; `-` reads standard input".into(),
+            Self::Open { file, .. } => format!("check the path: `ls -ld {}`", shell_word(file)).into(),
+            Self::Input { .. } => "check the path; `-` reads standard input".into(),
             Self::Exists { .. } => "choose another place with `--record FILE`".into(),
             Self::NoHome => "set HOME, or use `--project`".into(),
             Self::OwnProgram(_) => "start it by its full path".into(),

@@ -14,6 +14,7 @@ mod policy;
 mod print;
 mod session;
 mod sessions;
+mod shell_word;
 mod snapshots;
 mod telemetry;
 mod topics;

@@ -10,9 +10,11 @@ pub(crate) use tripwire_console::money;
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 /// How a verb with flags of its own prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
@@ -112,9 +114,9 @@ pub(crate) fn open(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
     if file == Path::new("-") {
         return Ok(Box::new(BufReader::with_capacity(READ_BYTES, io::stdin())));
     }
-    let opened = File::open(file).map_err(|error| Problem::open(file, error))?;
+    let opened = File::open(file).map_err(|error| Problem::input(file, error))?;
     if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Problem::open(file, io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(Problem::input(file, io::Error::from(io::ErrorKind::IsADirectory)));
     }
     Ok(Box::new(BufReader::with_capacity(READ_BYTES, opened)))
 }
@@ -129,10 +131,23 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Lines that were written, for a caller that has to say them elsewhere too.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptLines(Rc<RefCell<Vec<String>>>);
+
+impl KeptLines {
+    /// All of them so far.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.borrow().clone()
+    }
+}
+
 /// Standard output, buffered, with its errors turned into problems.
 #[derive(Debug)]
 pub(crate) struct Out {
-    writer: io::BufWriter<io::StdoutLock<'static>>,
+    /// Nothing where the lines are only kept.
+    writer: Option<io::BufWriter<io::StdoutLock<'static>>>,
+    kept: Option<KeptLines>,
     /// How wide a person's terminal is.
     columns: Option<usize>,
 }
@@ -141,7 +156,17 @@ impl Out {
     /// Locks standard output.
     pub(crate) fn lock() -> Self {
         let writer = io::BufWriter::with_capacity(64 * 1_024, io::stdout().lock());
-        Self { writer, columns: terminal::columns_of_output() }
+        Self { writer: Some(writer), kept: None, columns: terminal::columns_of_output() }
+    }
+
+    /// Locks standard output, and keeps what is written to it.
+    pub(crate) fn keeping(lines: &KeptLines) -> Self {
+        Self { kept: Some(lines.clone()), ..Self::lock() }
+    }
+
+    /// Keeps what is written, and shows nothing of it.
+    pub(crate) fn silent(lines: &KeptLines) -> Self {
+        Self { writer: None, kept: Some(lines.clone()), columns: None }
     }
 
     /// Writes text for a person: its lines are broken between words where the terminal is too narrow, below their labels.
@@ -158,11 +183,15 @@ impl Out {
 
     /// Writes one line.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Problem> {
-        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.write_all(b"\n")).map_err(Problem::Output)
+        if let Some(kept) = &self.kept {
+            kept.0.borrow_mut().push(text.to_owned());
+        }
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.write_all(text.as_bytes()).and_then(|()| writer.write_all(b"\n")).map_err(Problem::Output)
     }
 
     /// Makes sure that everything is written.
     pub(crate) fn flush(&mut self) -> Result<(), Problem> {
-        self.writer.flush().map_err(Problem::Output)
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.flush()).map_err(Problem::Output)
     }
 }

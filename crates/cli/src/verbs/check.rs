@@ -7,13 +7,14 @@ mod report;
 use self::report::{CheckReport, CheckedItem, ReportForm};
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Out};
+use crate::print::{self, Form, KeptLines, Out};
 use crate::verbs::{decide, policy, verify};
 use crate::workspace::Where;
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tripwire_core::counted::counted;
 use tripwire_fs::file::{self, FileMode};
 use tripwire_session::driver::views;
 use tripwire_workspace::geometry::layout::Layout;
@@ -22,6 +23,8 @@ use tripwire_workspace::geometry::layout::Layout;
 const SCENARIOS: &str = "scenarios";
 /// The most scenarios that one run checks.
 const SCENARIOS_MAX: usize = 10_000;
+/// Lines of a check that does not hold which a report repeats.
+const LINES_REPORTED: usize = 20;
 
 /// Check a repository's guard: its policy files, its scenarios, the journals of its sessions.
 ///
@@ -36,6 +39,8 @@ pub(crate) struct CheckArgs {
     report: Vec<(PathBuf, ReportForm)>,
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Runs the verb.
@@ -43,39 +48,54 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let scenarios = scenarios(args, workspace.root())?;
     let mut report = CheckReport::default();
-    let policy = || policy::check_workspace(&args.place);
-    report.items.push(checked("policy", "policy files", policy));
+    let policy = |out: Out| policy::check_workspace(&args.place, out);
+    report.items.push(checked("policy", "policy files", args.form, policy));
     for file in scenarios {
         let name = file.strip_prefix(workspace.root()).unwrap_or(&file).display().to_string();
-        let decide = || decide::run(&decide::DecideArgs::checking(file.clone(), workspace.root().to_owned()));
-        report.items.push(checked("scenario", &name, decide));
+        let scenario = decide::DecideArgs::checking(file.clone(), workspace.root().to_owned());
+        report.items.push(checked("scenario", &name, args.form, |out| decide::run_to(&scenario, out)));
     }
     if has_sessions(workspace.layout())? {
-        let verify = || verify::run(&verify::VerifyArgs::of_all(&args.place));
-        report.items.push(checked("verify", "journals", verify));
+        let all = verify::VerifyArgs::of_all(&args.place);
+        report.items.push(checked("verify", "journals", args.form, |out| verify::run_to(&all, out)));
     }
     for (file, form) in &args.report {
-        file::replace_with_mode(file, form.text(&report).as_bytes(), FileMode::Masked(0o644))?;
+        let written = file::replace_with_mode(file, form.text(&report).as_bytes(), FileMode::Masked(0o644));
+        written.map_err(|error| Problem::open(file, error.into_cause()))?;
     }
     let mut out = Out::lock();
-    out.line(&report.line())?;
+    out.line(&if args.form.json { report.json().to_string() } else { report.line() })?;
     out.flush()?;
     Ok(report.exit())
 }
 
-/// Runs one check; what it has to say it says itself.
-fn checked(kind: &'static str, name: &str, check: impl FnOnce() -> Result<Exit, Problem>) -> CheckedItem {
-    let begun = Instant::now();
-    let (exit, problem) = match check() {
-        Ok(exit) => {
-            (exit, (exit != Exit::Done).then(|| "does not hold; its own words are on standard output".to_owned()))
-        }
+/// Runs one check. What it has to say it says itself, unless a program reads; the report has it too where it does not hold.
+fn checked(
+    kind: &'static str,
+    name: &str,
+    form: Form,
+    check: impl FnOnce(Out) -> Result<Exit, Problem>,
+) -> CheckedItem {
+    let (begun, lines) = (Instant::now(), KeptLines::default());
+    let out = if form.json { Out::silent(&lines) } else { Out::keeping(&lines) };
+    let (exit, problem) = match check(out) {
+        Ok(Exit::Done) => (Exit::Done, None),
+        Ok(exit) => (exit, Some(in_short(&lines.all()))),
         Err(problem) => {
             let text = format!("{problem}; {}", problem.hint());
             (print::problem(&problem), Some(text))
         }
     };
     CheckedItem { kind, name: name.to_owned(), exit, problem, took: begun.elapsed() }
+}
+
+/// The first lines of what a check said.
+fn in_short(lines: &[String]) -> String {
+    let mut text = lines.iter().take(LINES_REPORTED).map(|line| line.trim()).collect::<Vec<_>>().join("; ");
+    if lines.len() > LINES_REPORTED {
+        text.push_str(&format!("; and {} more", counted(lines.len() - LINES_REPORTED, "line")));
+    }
+    text
 }
 
 /// Whether there is anything to verify, be it that it was lost.

@@ -7,19 +7,21 @@ use crate::print::decision::{self, DecisionSummary};
 use crate::print::{self, Out};
 use crate::workspace::places;
 use clap::Args;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_core::chain::Chain;
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::{Decision, DecisionRecord};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
 use tripwire_session::body::event_text;
 use tripwire_session::body::{self, EndBody, SessionBody};
 use tripwire_session::formats::recording::Recorder;
 use tripwire_session::formats::scenario::Header;
-use tripwire_session::formats::stream::{Inputs, Item};
+use tripwire_session::formats::stream::{Inputs, Item, StreamError};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::policy_file;
 
@@ -90,8 +92,13 @@ enum DecisionsAs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
+    run_to(args, Out::lock())
+}
+
+/// The same for a caller that keeps what is said.
+pub(crate) fn run_to(args: &DecideArgs, out: Out) -> Result<Exit, Problem> {
     let name = print::name(&args.file);
-    let wrong = |error| Problem::in_file(name.clone(), error);
+    let wrong = |error| Problem::in_file(name.clone(), BadLineError(error));
     let mut inputs = Inputs::new(print::open(&args.file)?);
     let header = match inputs.header() {
         Err(error) if args.lenient && !error.is_final() => {
@@ -105,7 +112,7 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
         None => args.chosen.loaded()?.policy,
     };
     let policy = args.chosen.over(base, header.as_deref().map(|header| (header, name.as_str())))?;
-    let mut session = Session::new(args, Chain::new(policy)?)?;
+    let mut session = Session::new(args, Chain::new(policy)?, out)?;
     session.begin(header.as_deref())?;
     loop {
         match inputs.next_input() {
@@ -124,6 +131,22 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
     session.finish()
 }
 
+/// A line that is none, where bad lines can be passed over.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BadLineError(StreamError);
+
+impl Explain for BadLineError {
+    fn hint(&self) -> Cow<'_, str> {
+        let hint = self.0.hint();
+        if self.0.is_final() { hint } else { format!("{hint}; `--lenient` passes over bad lines").into() }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        self.0.exit_class()
+    }
+}
+
 /// A run of the engine over a stream.
 struct Session<'a> {
     args: &'a DecideArgs,
@@ -140,7 +163,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(args: &'a DecideArgs, chain: Chain) -> Result<Self, Problem> {
+    fn new(args: &'a DecideArgs, chain: Chain, out: Out) -> Result<Self, Problem> {
         let form = match (args.check, args.json, args.text) {
             (_, true, _) => DecisionsAs::Json,
             (_, false, true) => DecisionsAs::Words,
@@ -166,7 +189,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             args,
             chain,
-            out: Out::lock(),
+            out,
             form,
             recorder,
             parity,

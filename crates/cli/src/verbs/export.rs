@@ -3,6 +3,7 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
+use crate::shell_word::shell_word;
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
@@ -74,11 +75,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         })
         .to_string(),
         false => format!(
-            "{session}: {1}, {2} and {3} in `{0}`; check it with `tripwire verify {0}`",
-            file.display(),
+            "{session}: {}, {} and {} in `{}`; check it with `tripwire verify {}`",
             counted(records, "record"),
             counted(checkpoints, "checkpoint"),
-            counted(blobs, "blob")
+            counted(blobs, "blob"),
+            file.display(),
+            shell_word(file)
         ),
     })?;
     out.flush()?;

@@ -110,7 +110,7 @@ fn stream(doors: &Doors, facts: &Facts, out: &mut Out) -> Result<Exit, Problem> 
     let mut number = 0_u64;
     loop {
         let limit = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX);
-        let line = bounded::read_line(&mut input, limit).map_err(|error| Problem::open(Path::new("-"), error))?;
+        let line = bounded::read_line(&mut input, limit).map_err(|error| Problem::input(Path::new("-"), error))?;
         if line.is_empty() {
             out.flush()?;
             return Ok(exit);
@@ -121,7 +121,7 @@ fn stream(doors: &Doors, facts: &Facts, out: &mut Out) -> Result<Exit, Problem> 
             continue;
         }
         if line.len() >= LINE_BYTES_MAX && !line.ends_with(b"\n") {
-            input.skip_until(b'\n').map_err(|error| Problem::open(Path::new("-"), error))?;
+            input.skip_until(b'\n').map_err(|error| Problem::input(Path::new("-"), error))?;
         }
         match serde_json::from_slice::<Question>(text) {
             Ok(question) => {

@@ -288,7 +288,7 @@ fn store(layout: &tripwire_workspace::geometry::layout::Layout) -> MemoryStore {
 fn read(file: &Path) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(ENTRY_BYTES_MAX).unwrap_or(u64::MAX);
     bounded::read_whole(print::open(file)?, limit).map_err(|error| match error {
-        BoundedError::Io(error) => Problem::open(file, error),
+        BoundedError::Io(error) => Problem::input(file, error),
         // One byte more is all that was read.
         BoundedError::TooBig { .. } => MemoryError::TooLarge { bytes: ENTRY_BYTES_MAX + 1 }.into(),
     })

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
 use crate::print::Out;
+use crate::shell_word::shell_word;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
@@ -83,9 +84,9 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         true => json!({"file": shown, "rule": rule, "inputs": lines.len()}).to_string(),
         false => {
             let inputs = counted(lines.len(), "input");
-            let place = workspace.root().display();
+            let (place, word) = (shell_word(workspace.root()), shell_word(&file));
             format!(
-                "saved {inputs} to `{shown}`; check it with `tripwire decide --check --workspace {place} {shown}`: it fails until \
+                "saved {inputs} to `{shown}`; check it with `tripwire decide --check --workspace {place} {word}`: it fails until \
                  the alarm is tuned away, for instance by `tripwire tune {}`",
                 args.decision
             )

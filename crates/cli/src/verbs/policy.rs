@@ -72,13 +72,13 @@ impl Explain for ExamplesError {
 pub(crate) fn run(args: &PolicyVerbArgs) -> Result<Exit, Problem> {
     match &args.act {
         PolicyAct::Show(args) => show(args),
-        PolicyAct::Check(args) => check(args),
+        PolicyAct::Check(args) => check(args, &mut Out::lock()),
     }
 }
 
 /// Checks the policy files of a workspace, as `policy check` does without a file.
-pub(crate) fn check_workspace(place: &Where) -> Result<Exit, Problem> {
-    check(&PolicyCheckArgs { file: None, place: place.clone(), json: false })
+pub(crate) fn check_workspace(place: &Where, mut out: Out) -> Result<Exit, Problem> {
+    check(&PolicyCheckArgs { file: None, place: place.clone(), json: false }, &mut out)
 }
 
 /// Refuses broken policy files, as `policy check` does, without a word about good ones.
@@ -136,7 +136,7 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn check(args: &PolicyCheckArgs) -> Result<Exit, Problem> {
+fn check(args: &PolicyCheckArgs, out: &mut Out) -> Result<Exit, Problem> {
     let layout = match &args.file {
         Some(_) => None,
         None => Some(args.place.look()?.layout().clone()),
@@ -149,19 +149,18 @@ fn check(args: &PolicyCheckArgs) -> Result<Exit, Problem> {
     let mut exit = Exit::Done;
     for file in files.iter().filter(|file| args.file.is_some() || file.symlink_metadata().is_ok()) {
         let is_cedar = file.extension().is_some_and(|kind| kind == "cedar");
-        let found = if is_cedar { check_cedar(args, file)? } else { check_manifest(args, file)? };
+        let found = if is_cedar { check_cedar(args, file, out)? } else { check_manifest(args, file, out)? };
         exit = if exit == Exit::Done { found } else { exit };
     }
     Ok(exit)
 }
 
-fn check_manifest(args: &PolicyCheckArgs, file: &Path) -> Result<Exit, Problem> {
+fn check_manifest(args: &PolicyCheckArgs, file: &Path, out: &mut Out) -> Result<Exit, Problem> {
     let loaded = policy_file::load(file)?;
     let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
     let roles = authority::of_manifest(&manifest)?;
     let hash = loaded.policy.hash()?;
     let (set, name) = (loaded.lines.len(), print::name(file));
-    let mut out = Out::lock();
     out.line(&match args.json {
         true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
         false => {
@@ -174,11 +173,10 @@ fn check_manifest(args: &PolicyCheckArgs, file: &Path) -> Result<Exit, Problem> 
 }
 
 /// Checks Cedar policies under the roles of the manifest beside them, and tells every example that does not hold.
-fn check_cedar(args: &PolicyCheckArgs, file: &Path) -> Result<Exit, Problem> {
+fn check_cedar(args: &PolicyCheckArgs, file: &Path, out: &mut Out) -> Result<Exit, Problem> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let checked = authority::check(file, &current::roles(&Layout::at(folder))?)?;
     let (name, held, count) = (print::name(file), checked.examples, checked.failed.len());
-    let mut out = Out::lock();
     if args.json {
         let failed: Vec<_> =
             checked.failed.iter().map(|error| json!({"line": error.line(), "problem": error.to_string()})).collect();

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         return parity(args, &replay::frozen(&frozen).map_err(|error| wrong(args, error))?, None);
     }
     let mut reader = print::open(file)?;
-    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
+    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::input(file, error))?;
     let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
     if is_bundle {
@@ -148,7 +148,7 @@ fn frozen(file: &Path) -> Result<Option<Replay>, Problem> {
         return Ok(None);
     }
     let mut reader = print::open(file)?;
-    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
+    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::input(file, error))?;
     if !first.starts_with(b"{\"session_id\":") {
         return Ok(None);
     }

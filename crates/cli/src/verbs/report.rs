@@ -54,7 +54,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Problem> {
     let page = if args.redact { page.for_sharing() } else { page };
     match &args.html {
         Some(path) => {
-            file::replace(path, page.html().as_bytes())?;
+            let written = file::replace(path, page.html().as_bytes());
+            written.map_err(|error| Problem::open(path, error.into_cause()))?;
             print::say(&format!("written to {}", print::name(path)));
         }
         None => {

@@ -212,7 +212,7 @@ fn as_json(proposal: &Proposal, is_staged: Option<bool>) -> serde_json::Value {
 fn read(file: &Path) -> Result<String, Problem> {
     let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX);
     let bytes = bounded::read_whole(print::open(file)?, limit).map_err(|error| match error {
-        BoundedError::Io(error) => Problem::open(file, error),
+        BoundedError::Io(error) => Problem::input(file, error),
         BoundedError::TooBig { .. } => ReviewError::Answer(AnswerError::TooLong).into(),
     })?;
     String::from_utf8(bytes).map_err(|_| ReviewError::Answer(AnswerError::NotText).into())

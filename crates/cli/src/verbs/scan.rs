@@ -68,7 +68,8 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
         let loaded = args.chosen.in_workspace(workspace.layout())?;
         let policy = args.chosen.over(loaded.policy, None)?;
         let since = args.since.as_deref().map(|text| moment(text, clock::now())).transpose()?;
-        let project = args.project.as_deref().map(|dir| dir.canonicalize().map_err(|error| Problem::open(dir, error)));
+        let gone = |dir: &Path| std::path::absolute(dir).map_err(|error| Problem::open(dir, error));
+        let project = args.project.as_deref().map(|dir| dir.canonicalize().or_else(|_missing| gone(dir)));
         let wanted = Wanted {
             clients: args.client.iter().map(|client| client.client()).collect(),
             since_ms: since.map(|since| since.epoch_ms()),

@@ -70,6 +70,11 @@ impl Verified {
 
 /// Runs the verb.
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
+    run_to(args, Out::lock())
+}
+
+/// The same for a caller that keeps what is said.
+pub(crate) fn run_to(args: &VerifyArgs, mut out: Out) -> Result<Exit, Problem> {
     let named = args.key.as_deref().map(named_key).transpose()?;
     let target = args.target.as_deref();
     let mut log = SafetyLogState::AsJournaled;
@@ -86,7 +91,6 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
             (left, lost)
         }
     };
-    let mut out = Out::lock();
     for verified in &verified {
         print(args, verified, &mut out)?;
     }

@@ -78,7 +78,9 @@ impl FileError {
 
 impl Explain for FileError {
     fn hint(&self) -> Cow<'_, str> {
-        let folder = self.path.parent().unwrap_or(&self.path).display();
+        // A bare name lies in the folder in which the command runs.
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder.display();
         let hint = if self.cause.kind() == io::ErrorKind::StorageFull {
             format!("free some space on the disk of `{folder}` (`df -h {folder}`), then run the command again")
         } else if self.cause.kind() == io::ErrorKind::ReadOnlyFilesystem {

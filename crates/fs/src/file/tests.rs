@@ -189,3 +189,13 @@ fn a_draft_follows_its_open_folder_and_not_the_path() {
     assert_eq!(std::fs::read(moved.join("f")).unwrap(), b"new");
     assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 1);
 }
+
+#[test]
+fn a_bare_name_lies_in_the_folder_of_the_command() {
+    let denied = |path: &str| {
+        let cause = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        FileError::at(std::path::Path::new(path), FileAction::Write)(cause).hint().into_owned()
+    };
+    assert_eq!(denied("x.html"), "check who may write there: `ls -ld .`");
+    assert_eq!(denied("/a/x.html"), "check who may write there: `ls -ld /a`");
+}

@@ -56,7 +56,7 @@ pub enum DecodeError {
 
 impl Explain for DecodeError {
     fn hint(&self) -> Cow<'_, str> {
-        "correct the line, or pass over bad lines with `--lenient`; the format: `tripwire help events`".into()
+        "correct the line; the format: `tripwire help events`".into()
     }
 }
 

@@ -29,7 +29,7 @@ pub enum LineError {
 impl Explain for LineError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::TooLong { .. } => "shorten the line, or pass over bad lines with `--lenient`".into(),
+            Self::TooLong { .. } => "shorten the line".into(),
             Self::Io { .. } => "check the device or the pipe, then run it again".into(),
         }
     }

@@ -59,7 +59,7 @@ impl Explain for StreamError {
             Self::Line(error) => error.hint(),
             Self::Decode { error, .. } => error.hint(),
             Self::TimeRunsBack { .. } | Self::LateHeader { .. } => {
-                "correct the line, or pass over bad lines with `--lenient`; the format: `tripwire help events`".into()
+                "correct the line; the format: `tripwire help events`".into()
             }
         }
     }

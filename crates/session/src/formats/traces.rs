@@ -312,13 +312,39 @@ fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String, Price, St
         .collect();
     let price = levels.iter().map(|(_, _, price, _)| *price).max_by_key(|price| price.tokens).unwrap_or_default();
     let safety = &decision.safety;
+    let reason = reason_of(decision);
     if !safety.allowed && !waits(decision, profile) {
-        levels.push((Level::Hold, safety.rule.id().to_owned(), price, safety.reason.to_string()));
+        levels.push((Level::Hold, safety.rule.id().to_owned(), price, reason.clone()));
     }
     if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {
-        levels.push((Level::Stop, safety.rule.id().to_owned(), price, safety.reason.to_string()));
+        levels.push((Level::Stop, safety.rule.id().to_owned(), price, reason));
     }
     levels
+}
+
+/// Why a past call would have been held or stopped: what was noticed, else the cause in short. The gate's own words say how a session
+/// goes on, and this one was never guarded.
+fn reason_of(decision: &Decision) -> String {
+    let noticed = decision.findings.iter().filter(|finding| finding.level > Level::Note);
+    let cause = || {
+        decision.effects.iter().find_map(|effect| match effect {
+            Effect::Stop(reason) => Some(reason.in_short().to_owned()),
+            Effect::Hold(reason) => Some(reason.in_short().to_owned()),
+            Effect::Kill
+            | Effect::Inject(_)
+            | Effect::Prompt(_)
+            | Effect::Compact
+            | Effect::WarnContext
+            | Effect::AskAdvisor(_)
+            | Effect::SwitchEngine(_)
+            | Effect::WriteReport(_)
+            | Effect::Notify(_)
+            | Effect::EndIteration(_)
+            | Effect::WakeAt(_) => None,
+        })
+    };
+    let noticed = noticed.max_by_key(|finding| finding.level).map(|finding| finding.reason.to_string());
+    noticed.or_else(cause).unwrap_or_else(|| decision.safety.reason.to_string())
 }
 
 /// Whether a call would have waited for room in the minute. To the letter crossing the minute's bounds is a veto; on evidence

@@ -1,7 +1,7 @@
 //! What was checked, for programs and for the page of a job: JSON, JUnit, Markdown.
 
 use crate::exit::Exit;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +42,22 @@ impl CheckReport {
         self.items.iter().filter(|item| item.exit != Exit::Done).count()
     }
 
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let item = |item: &CheckedItem| {
+            json!({
+                "kind": item.kind,
+                "name": item.name,
+                "holds": item.exit == Exit::Done,
+                "exit": item.exit.code(),
+                "problem": item.problem,
+                "took_ms": u64::try_from(item.took.as_millis()).unwrap_or(u64::MAX),
+            })
+        };
+        let items: Vec<Value> = self.items.iter().map(item).collect();
+        json!({"version": 1, "exit": self.exit().code(), "failed": self.failed(), "checks": items})
+    }
+
     /// In one line.
     pub(super) fn line(&self) -> String {
         let (all, failed) = (self.items.len(), self.failed());
@@ -69,29 +85,11 @@ impl ReportForm {
     /// The report in this form.
     pub(super) fn text(self, report: &CheckReport) -> String {
         match self {
-            Self::Json => json_text(report),
+            Self::Json => format!("{:#}\n", report.json()),
             Self::JUnit => junit(report),
             Self::Markdown => markdown(report),
         }
     }
-}
-
-fn json_text(report: &CheckReport) -> String {
-    let items: Vec<_> = report
-        .items
-        .iter()
-        .map(|item| {
-            json!({
-                "kind": item.kind,
-                "name": item.name,
-                "holds": item.exit == Exit::Done,
-                "exit": item.exit.code(),
-                "problem": item.problem,
-                "took_ms": u64::try_from(item.took.as_millis()).unwrap_or(u64::MAX),
-            })
-        })
-        .collect();
-    format!("{:#}\n", json!({"version": 1, "exit": report.exit().code(), "failed": report.failed(), "checks": items}))
 }
 
 fn junit(report: &CheckReport) -> String {

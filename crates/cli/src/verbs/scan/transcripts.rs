@@ -10,6 +10,7 @@ use crate::verbs::scan::sums::{Sum, amount, dollars};
 use crate::workspace;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tripwire_clients::past::{Judged, PastSession, Skipped};
 use tripwire_clients::{Client, transcript_files};
@@ -19,6 +20,7 @@ use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
+use tripwire_session::formats::traces::ScannedAlarm;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Skipped files that are named; the others are counted.
@@ -82,6 +84,10 @@ pub(super) fn run(wanted: &Wanted, policy: &Policy, form: Form) -> Result<Exit, 
     }
     if let Some(asked) = wanted.session.as_ref().filter(|_| output.sum.runs == 0) {
         return Err(NoSuchSessionError { asked: asked.clone(), among: Among::Transcripts }.into());
+    }
+    // A folder that is gone may have transcripts; one that never was has none.
+    if let Some(project) = wanted.project.as_deref().filter(|project| output.sum.runs == 0 && !project.exists()) {
+        return Err(Problem::open(project, ErrorKind::NotFound.into()));
     }
     if output.sum.runs == 0 && output.skipped.is_empty() {
         print::say("no transcripts are here; looked in:");
@@ -181,7 +187,16 @@ impl ScanOutput<'_> {
         if judged.scanned.alarms.is_empty() {
             self.out.line("nothing would have fired")?;
         }
-        for alarm in &judged.scanned.alarms {
+        let alarms = &judged.scanned.alarms;
+        for (at, alarm) in alarms.iter().enumerate() {
+            // One cause may reach several levels at one call: the strictest tells it, once.
+            let tells = |(other_at, other): (usize, &ScannedAlarm)| {
+                let same = other.event == alarm.event && other.reason == alarm.reason;
+                same && (other.level > alarm.level || (other.level == alarm.level && other_at < at))
+            };
+            if alarms.iter().enumerate().any(tells) {
+                continue;
+            }
             let when = past.call_ms(alarm.event).map_or_else(|| "-".to_owned(), when);
             let (word, tone) = level_word(alarm.level);
             let call = past.call_words(alarm.event).unwrap_or_default();

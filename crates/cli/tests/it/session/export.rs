@@ -94,3 +94,14 @@ fn log_3_the_frozen_replay_is_written_on_demand() {
     assert_eq!(replay["inputs_digest"], parity["eventsSha256"]);
     assert_eq!(replay["decisions_digest"], parity["decisionsSha256"]);
 }
+
+#[test]
+fn a_path_with_spaces_is_quoted_in_the_command_that_is_advised() {
+    let place = Place::new();
+    place.step(&calls(2)).ended(0);
+    place.run(&["export", "my bundle"]).ended(0).says("`tripwire verify 'my bundle'`");
+    place.run(&["export", "plain"]).ended(0).says("`tripwire verify plain`");
+    let refused = place.run(&["export", "no/such/folder"]).ended(2).complains("cannot open");
+    assert!(!refused.err.contains("standard input"), "{}", refused.err);
+    place.run(&["decide", "nothing.jsonl"]).ended(2).complains("`-` reads standard input");
+}

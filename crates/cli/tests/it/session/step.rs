@@ -79,3 +79,11 @@ fn lines_happen_now_unless_their_own_times_are_asked_for() {
     let log = place.run(&["log", "--json"]).json_lines();
     assert_eq!(log[1]["input"]["at"], 600_000);
 }
+
+#[test]
+fn only_the_verb_that_passes_over_bad_lines_advises_it() {
+    let place = Place::new();
+    let said = place.step("no JSON\n").ended(2).complains("line 1");
+    assert!(!said.err.contains("--lenient"), "{}", said.err);
+    place.feed(&["decide", "-"], "no JSON\n").ended(2).complains("`--lenient` passes over bad lines");
+}

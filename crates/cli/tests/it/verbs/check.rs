@@ -24,6 +24,8 @@ fn check_1_a_repository_that_holds_ends_with_0_and_every_report_says_so() {
     let place = place();
     let args = ["check", "--report", "r.json", "--report", "r.xml", "--report", "r.md"];
     place.run(&args).ended(0).says("check: 3 checks hold").says("1 decision is as expected");
+    let json = place.run(&["check", "--json"]).ended(0).json();
+    assert!(json["checks"].as_array().unwrap().iter().all(|one| one["problem"] == Value::Null), "{json}");
     let read = |name: &str| fs::read_to_string(place.work().join(name)).unwrap();
     let json: Value = serde_json::from_str(&read("r.json")).unwrap();
     assert_eq!((&json["exit"], &json["failed"]), (&Value::from(0), &Value::from(0)), "{json}");
@@ -41,6 +43,10 @@ fn check_1_what_does_not_hold_ends_with_9_and_the_rest_is_checked_all_the_same()
     place.run(&["check", "--report", "r.xml"]).ended(9).says("check: 1 of 4 checks does not hold");
     let xml = fs::read_to_string(place.work().join("r.xml")).unwrap();
     assert!(xml.contains(r#"failures="1""#) && xml.contains("scenarios/two.jsonl"), "{xml}");
+    assert!(xml.contains("`allowed` was expected to be false"), "what failed is in the report: {xml}");
+    let json = place.run(&["check", "--json"]).ended(9).json();
+    let problems = json["checks"].as_array().unwrap().iter().filter_map(|one| one["problem"].as_str());
+    assert_eq!(problems.filter(|text| text.contains("`allowed` was expected to be false")).count(), 1, "{json}");
     fs::remove_file(place.work().join("scenarios/two.jsonl")).unwrap();
 
     let journal = place.journal("00000001.jsonl");
@@ -57,6 +63,12 @@ fn check_1_what_cannot_be_read_ends_with_2() {
     fs::remove_file(place.work().join("scenarios/bad.jsonl")).unwrap();
     place.run(&["check", "missing.jsonl"]).ended(2).complains("missing.jsonl");
     place.run(&["check", "--report", "report.txt"]).ended(2);
+    place
+        .run(&["check", "--report", "nodir/r.md"])
+        .ended(2)
+        .complains("cannot open `nodir/r.md`")
+        .complains("ls -ld nodir/r.md");
+    place.run(&["report", "--html", "/nodir/r.html"]).ended(2).complains("cannot open `/nodir/r.html`");
     place.manifest("safety:\n  no_such_setting: 1\n");
     place.run(&["check"]).ended(2).complains("no_such_setting");
 }
