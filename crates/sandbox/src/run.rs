@@ -175,11 +175,12 @@ impl Attempt {
             Writes::Copy { copy } => copy,
         };
         let patience = Patience { until: self.deadline(), interrupt: self.spec.interrupt.clone() };
+        let failed = |error| placeholder(shown, error);
         loop {
             // Leftovers of killed runs go before the workspace is looked at.
-            let mut placeholders = Placeholders::begin(shown, &patience).map_err(placeholder)?;
+            let mut placeholders = Placeholders::begin(shown, &patience).map_err(failed)?;
             let prepared = policy::prepare(&self.spec, &writes, self.counting, placeholders.shared())?;
-            match placeholders.fill(&prepared.missing, &prepared.standing, &patience).map_err(placeholder)? {
+            match placeholders.fill(&prepared.missing, &prepared.standing, &patience).map_err(failed)? {
                 Filled::Yes => {}
                 Filled::MovedOn if patience.is_over() => return Err(too_late("start in time")),
                 Filled::MovedOn => continue,
@@ -402,14 +403,14 @@ impl Attempt {
     }
 }
 
-fn placeholder(error: io::Error) -> LayerError {
+fn placeholder(workspace: &Path, error: io::Error) -> LayerError {
     if error.kind() == io::ErrorKind::TimedOut {
         return too_late("start in time: another sandbox of this user holds the lock");
     }
     LayerError::new(
         Layer::Rootfs,
         error.raw_os_error().unwrap_or(0),
-        "make placeholders for protected names".to_owned(),
+        format!("make placeholders for protected names in `{}`", workspace.display()),
     )
 }
 
@@ -438,4 +439,17 @@ fn too_late(what: &'static str) -> LayerError {
 
 fn reexec(what: &'static str) -> impl Fn(io::Error) -> LayerError {
     move |error| LayerError::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), what.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_that_cannot_be_written_is_named_and_a_lock_that_is_held_is_not_laid_to_it() {
+        let read_only = placeholder(Path::new("/w"), io::Error::from_raw_os_error(30)).to_string();
+        assert!(read_only.contains("protected names in `/w`"), "{read_only}");
+        let held = placeholder(Path::new("/w"), io::Error::from(io::ErrorKind::TimedOut)).to_string();
+        assert!(held.contains("another sandbox") && !held.contains("/w"), "{held}");
+    }
 }
