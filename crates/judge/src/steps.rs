@@ -106,7 +106,7 @@ impl Observer for Watch<'_> {
     fn unknown_call(&mut self, site: &Site<'_>, call: &Call) -> Findings {
         if let Some((program, words)) = call.args.split_first() {
             let input = call.stdin.text().map(str::to_owned);
-            let words = words.iter().cloned().map(Word).collect();
+            let words = settings(site, call).iter().chain(words).cloned().map(Word).collect();
             self.note(site.state.cwds.clone(), Doing::Runs { program: Word(program.clone()), words, input });
         }
         Findings::default()
@@ -127,6 +127,20 @@ impl Observer for Watch<'_> {
     fn needs_branch(&self) -> bool {
         false
     }
+}
+
+/// The settings that git is given by variables, as the options that say the same: `-c key=value`.
+fn settings(site: &Site<'_>, call: &Call) -> Vec<Field> {
+    if call.name() != "git" {
+        return Vec::new();
+    }
+    let set = site.state.variables.iter().map(|(name, value)| (name.as_str(), value));
+    let set = set.chain(call.env.iter().map(|(name, value)| (name.as_str(), value)));
+    let setting = |(name, value): (&str, &Field)| match name {
+        "GIT_CONFIG_PARAMETERS" => Some(value.text().trim_matches('\'').to_owned()),
+        _ => name.starts_with("GIT_CONFIG_KEY_").then(|| format!("{}=", value.text())),
+    };
+    set.filter_map(setting).flat_map(|setting| [Field::of("-c"), Field::of(&setting)]).collect()
 }
 
 #[cfg(test)]
@@ -172,7 +186,7 @@ mod tests {
             ("echo x >& .guard/STOP", Relation::Same),
             ("find . -name 'ST*' -delete", Relation::Same),
             ("find . -name STOP | xargs rm", Relation::Same),
-            ("find . -type f -exec rm {} +", Relation::Same),
+            ("find . -type f -name 'S*' -exec rm {} +", Relation::Same),
         ] {
             assert!(relation(command, "/w/.guard/STOP").contains(&expected), "{command}: {:?}", steps(command));
         }
@@ -187,6 +201,10 @@ mod tests {
             "rm $X/mode",
             "find . -name '*.pyc' -delete",
             "find src -name STOP -delete",
+            // Nothing is there to be found, and nothing asks for its name.
+            "find . -type f -exec rm {} +",
+            "find . -xtype l -delete",
+            "find . -path ./.guard -prune -o -name 'S*' -delete",
             "cp a ./$NAME.json",
             "echo x >&2",
             "ls 2>&-",

@@ -126,7 +126,10 @@ fn is_the_guard(process: u32) -> bool {
 
 /// Whether git is told to run other hooks than those of its own folder, or none.
 pub(super) fn moves_git_hooks(program: &str, words: &[String]) -> bool {
-    let is_key = |word: &str| word.to_ascii_lowercase().starts_with("core.hookspath");
+    let is_key = |word: &str| {
+        let setting = word.strip_prefix("--config-env=").unwrap_or(word);
+        setting.to_ascii_lowercase().starts_with("core.hookspath")
+    };
     if program != "git" || !words.iter().any(|word| is_key(word)) {
         return false;
     }
