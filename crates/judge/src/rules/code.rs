@@ -3,6 +3,7 @@
 //! Only what is plainly written is seen: a recursive deletion or a shell command whose argument is a text or a list of
 //! texts. A deletion of something that the code computes is held, because its target cannot be known.
 
+mod binding;
 pub(super) mod literal;
 pub(super) mod powershell;
 mod value;
@@ -152,13 +153,13 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
     if hold.is_some() {
         return hold.into();
     }
-    if calls_of(&skeleton, "exec").into_iter().chain(calls_of(&skeleton, "eval")).any(|at| fetches(&skeleton, at)) {
+    if skeleton.calls_of("exec").into_iter().chain(skeleton.calls_of("eval")).any(|at| fetches(&skeleton, at)) {
         return Some(foreign(&Origin::Downloaded)).into();
     }
     let mut commands: Vec<String> =
         skeleton.literals().iter().filter(|one| one.runs == Runs::Itself).map(|one| one.text.clone()).collect();
     for runner in RUNNERS {
-        commands.extend(calls_of(&skeleton, runner).into_iter().filter_map(|at| command(&skeleton, at, runner)));
+        commands.extend(skeleton.calls_of(runner).into_iter().filter_map(|at| command(&skeleton, at, runner)));
     }
     if language == Language::JavaScript {
         commands.extend(tagged(&skeleton));
@@ -174,7 +175,8 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
 fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Language) -> Option<Hold> {
     // A function of that name alone is imported from somewhere.
     let bare = if language == Language::JavaScript { ["rm", "rmdir"].as_slice() } else { &[] };
-    for remover in REMOVERS.iter().chain(bare) {
+    let renamed: Vec<String> = REMOVERS.iter().flat_map(|remover| binding::aliases(skeleton, remover)).collect();
+    for remover in REMOVERS.iter().chain(bare).copied().chain(renamed.iter().map(String::as_str)) {
         for at in deletions_of(skeleton, language, remover) {
             let hold = deleted::judge(site, call.place, Manner::Recursive, &targets(site, skeleton, language, at));
             if hold.is_some() {
@@ -191,7 +193,11 @@ fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Languag
         for at in deletions_of(skeleton, language, remover) {
             let recursive = arguments(skeleton, at).iter().any(|one| one.code.starts_with("recursive="));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
-            let named = targets(site, skeleton, language, at);
+            let object = binding::receiver(skeleton, remover, at).filter(|_| remover == "unlink");
+            let named = match object.filter(|_| language == Language::Python) {
+                Some(object) => value::of_stretch(site, skeleton, language, object),
+                None => targets(site, skeleton, language, at),
+            };
             if repeats {
                 site.world.begin_loop();
             }
@@ -215,13 +221,13 @@ fn deletions_of(skeleton: &Skeleton, language: Language, name: &str) -> Vec<usiz
         let next = skeleton.code.iter().skip(*at).find(|letter| !letter.is_whitespace());
         !brackets || next == Some(&'(')
     };
-    calls_of(skeleton, name).into_iter().filter(called).collect()
+    skeleton.calls_of(name).into_iter().filter(called).collect()
 }
 
 /// What a deletion deletes, as far as it can be told.
 fn targets(site: &Site<'_>, skeleton: &Skeleton, language: Language, at: usize) -> Vec<Field> {
     let mut values = value::first_argument(site, skeleton, language, at);
-    if let [changed] = calls_of(skeleton, "chdir").as_slice()
+    if let [changed] = skeleton.calls_of("chdir").as_slice()
         && let [folder] = value::first_argument(site, skeleton, language, *changed).as_slice()
         && folder.unknown().is_none()
     {
@@ -241,24 +247,6 @@ fn tagged(skeleton: &Skeleton) -> Vec<String> {
         _ => None,
     });
     texts.map(|literal| literal.text.clone()).collect()
-}
-
-/// Where the arguments of calls of this name begin.
-fn calls_of(skeleton: &Skeleton, name: &str) -> Vec<usize> {
-    let name: Vec<char> = name.chars().collect();
-    let code = &skeleton.code;
-    let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
-    let mut found = Vec::new();
-    for (at, window) in code.windows(name.len()).enumerate() {
-        let after = at + name.len();
-        let whole = window == name.as_slice()
-            && !at.checked_sub(1).and_then(|before| code.get(before)).is_some_and(is_part)
-            && !code.get(after).is_some_and(is_part);
-        if whole {
-            found.push(after);
-        }
-    }
-    found
 }
 
 /// The arguments from a place on: one entry for each, the elements of a list one by one.

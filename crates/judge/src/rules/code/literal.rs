@@ -76,6 +76,24 @@ impl Skeleton {
         self.literals.get(index)
     }
 
+    /// Where the arguments of calls of this name begin.
+    pub(crate) fn calls_of(&self, name: &str) -> Vec<usize> {
+        let name: Vec<char> = name.chars().collect();
+        let code = &self.code;
+        let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
+        let mut found = Vec::new();
+        for (at, window) in code.windows(name.len()).enumerate() {
+            let after = at + name.len();
+            let whole = window == name.as_slice()
+                && !at.checked_sub(1).and_then(|before| code.get(before)).is_some_and(is_part)
+                && !code.get(after).is_some_and(is_part);
+            if whole {
+                found.push(after);
+            }
+        }
+        found
+    }
+
     pub(crate) fn literals(&self) -> &[Literal] {
         &self.literals
     }

@@ -3,12 +3,12 @@
 //!
 //! Whatever is finer is unknown, and a deletion of something unknown is held.
 
+use super::binding::{self, Stretch};
 use super::literal::{Language, Skeleton};
 use crate::line::call::{Call, Place};
 use crate::line::field::{Atom, Field, Origin};
-use crate::search::Search;
-
 use crate::line::stream::Stream;
+use crate::search::Search;
 use crate::site::Site;
 
 /// Deepest nesting of expressions and variables inside each other.
@@ -20,7 +20,7 @@ const HEAD_MAX: usize = 80;
 
 /// The values that the first argument of a call may have; `from` is where its name ends.
 pub(super) fn first_argument(site: &Site<'_>, skeleton: &Skeleton, language: Language, from: usize) -> Vec<Field> {
-    let mut reader = ValueReader { site, skeleton, language, at: from, depth: 0 };
+    let mut reader = ValueReader { site, skeleton, language, at: from, depth: 0, stop: usize::MAX, place: from };
     reader.blanks();
     if reader.peek() == Some('(') {
         reader.at += 1;
@@ -29,12 +29,22 @@ pub(super) fn first_argument(site: &Site<'_>, skeleton: &Skeleton, language: Lan
     if reader.ends(",);}\n") { values } else { vec![Field::from_unknown(Origin::Output)] }
 }
 
+/// The values that a part of the code may have.
+pub(super) fn of_stretch(site: &Site<'_>, skeleton: &Skeleton, language: Language, part: Stretch) -> Vec<Field> {
+    let Stretch { start, end } = part;
+    ValueReader { site, skeleton, language, at: start, depth: 0, stop: end, place: end }.term()
+}
+
 struct ValueReader<'r> {
     site: &'r Site<'r>,
     skeleton: &'r Skeleton,
     language: Language,
     at: usize,
     depth: usize,
+    /// A dot here belongs to no expression that is read.
+    stop: usize,
+    /// Where the value is used.
+    place: usize,
 }
 
 impl ValueReader<'_> {
@@ -113,7 +123,7 @@ impl ValueReader<'_> {
             letter if is_part(letter) => self.named(),
             _ => vec![Field::from_unknown(Origin::Output)],
         };
-        while self.peek() == Some('.') {
+        while self.peek() == Some('.') && self.at != self.stop {
             self.at += 1;
             let method = self.name();
             let arguments = if self.peek() == Some('(') { self.arguments() } else { Vec::new() };
@@ -182,7 +192,8 @@ impl ValueReader<'_> {
     /// A variable, a call, or a word that stands before an expression.
     fn named(&mut self) -> Vec<Field> {
         let mut name = self.name();
-        while self.peek() == Some('.') && self.skeleton.code.get(self.at + 1).copied().is_some_and(is_part) {
+        let goes_on = |reader: &Self| reader.skeleton.code.get(reader.at + 1).copied().is_some_and(is_part);
+        while self.peek() == Some('.') && self.at != self.stop && goes_on(self) {
             self.at += 1;
             name = format!("{name}.{}", self.name());
         }
@@ -197,7 +208,10 @@ impl ValueReader<'_> {
             let arguments = self.arguments();
             return self.call(&name, &arguments);
         }
-        if self.peek() == Some('[') || self.peek() == Some('{') {
+        if self.language == Language::Ruby && name == "Dir" && self.peek() == Some('[') {
+            return self.term().iter().map(pattern).collect();
+        }
+        if self.peek() == Some('[') || (self.peek() == Some('{') && self.at != self.stop) {
             return vec![Field::from_unknown(Origin::Variable(name))];
         }
         self.variable(&name)
@@ -229,6 +243,7 @@ impl ValueReader<'_> {
             "glob" | "iglob" | "globSync" => first.iter().flat_map(|field| self.globbed(field)).collect(),
             "listdir" | "readdirSync" | "scandir" | "children" => vec![pattern(&Field::of("*"))],
             "walk" => first,
+            "dirname" => first.iter().map(|field| self.parent(field)).collect(),
             _ => match name.rsplit_once('.') {
                 Some((object, method)) => {
                     let values = self.variable(object);
@@ -250,6 +265,7 @@ impl ValueReader<'_> {
             "resolve" | "absolute" | "as_posix" | "strip" | "trim" | "path" | "name" => values.to_vec(),
             "expanduser" => values.iter().map(|field| self.at_home(field)).collect(),
             "joinpath" => joined(values, &first, "/"),
+            "parent" => values.iter().map(|field| self.parent(field)).collect(),
             "iterdir" => joined(values, &[pattern(&Field::of("*"))], "/"),
             "glob" => joined(values, &first, "/").iter().flat_map(|field| self.globbed(field)).collect(),
             "rglob" => values.iter().flat_map(|base| first.iter().flat_map(|name| self.found(base, name))).collect(),
@@ -273,6 +289,13 @@ impl ValueReader<'_> {
         let args = vec![Field::of("find"), base.clone(), Field::of("-name"), name.clone()];
         let call = Call { args, env: Vec::new(), stdin: Stream::Closed, place: Place::Here };
         Search::read(&call).listed(self.site).iter().map(|hit| Field::of(hit)).collect()
+    }
+
+    /// The folder that something lies in.
+    fn parent(&self, field: &Field) -> Field {
+        let path = field.known().filter(|text| !text.contains('*')).and_then(|text| self.site.state.absolute(&text));
+        let parent = path.as_deref().and_then(std::path::Path::parent);
+        parent.map_or_else(|| Field::from_unknown(Origin::Variable("parent".to_owned())), Field::of_path)
     }
 
     fn folder(&self) -> Vec<Field> {
@@ -321,6 +344,9 @@ impl ValueReader<'_> {
         if name == "__dirname" {
             return self.folder();
         }
+        if name == "__file__" {
+            return joined(&self.folder(), &[Field::of("script")], "/");
+        }
         let (mut values, mut is_set) = (Vec::new(), false);
         if self.depth < DEPTH_MAX && !name.is_empty() {
             let here = (self.at, self.depth);
@@ -333,6 +359,12 @@ impl ValueReader<'_> {
             (self.at, self.depth) = here;
         }
         values.truncate(VALUES_MAX);
+        let is_pattern = |value: &Field| value.atoms.iter().any(|atom| matches!(atom, Atom::Glob(_)));
+        if let Some(names) =
+            binding::compared(self.skeleton, name, self.place).filter(|_| values.iter().any(is_pattern))
+        {
+            return names.iter().map(|name| Field::of(name)).collect();
+        }
         // What is set to nothing, such as a search that finds nothing, has no value.
         if is_set { values } else { vec![Field::from_unknown(Origin::Variable(name.to_owned()))] }
     }
@@ -371,12 +403,11 @@ impl ValueReader<'_> {
                 vec![Field::from_unknown(Origin::Variable(name.to_owned()))]
             });
         }
-        let parameter = ["def ", "function "]
-            .iter()
-            .filter_map(|word| before.rsplit_once(word))
-            .any(|(_, head)| is_head(head) && head.contains('(') && !head.contains(')'));
+        if let Some((function, number)) = binding::open_head(&before) {
+            return Some(self.given(&function, number));
+        }
         let changes = ["+=", "/=", "||=", "??=", ".append(", ".extend(", ".push(", ".insert(", ".add(", ".unshift("];
-        if parameter || earlier.ends_with("lambda") || changes.iter().any(|change| trimmed.starts_with(change)) {
+        if earlier.ends_with("lambda") || changes.iter().any(|change| trimmed.starts_with(change)) {
             return Some(vec![Field::from_unknown(Origin::Variable(name.to_owned()))]);
         }
         if let Some((_, head)) = before.rsplit_once("for").filter(|(_, head)| is_head(head)) {
@@ -396,7 +427,22 @@ impl ValueReader<'_> {
         if trimmed.trim_start_matches(')').trim_start().starts_with("=>") {
             return Some(self.each(start));
         }
+        if let Some(part) = binding::block(self.skeleton, start).filter(|_| trimmed.starts_with('|')) {
+            return Some(of_stretch(self.site, self.skeleton, self.language, part));
+        }
         None
+    }
+
+    /// What the code gives a function as one of its arguments; nothing where it never calls it.
+    fn given(&mut self, function: &str, number: usize) -> Vec<Field> {
+        let unknown = || vec![Field::from_unknown(Origin::Variable(function.to_owned()))];
+        let mut values = Vec::new();
+        for behind in binding::uses(self.skeleton, function) {
+            self.at = behind;
+            let called = self.peek() == Some('(');
+            values.extend(called.then(|| self.arguments().into_iter().nth(number)).flatten().unwrap_or_else(unknown));
+        }
+        values
     }
 
     /// `[…].forEach(name => …)`: the elements of the list.
