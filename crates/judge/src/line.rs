@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod call;
+pub(crate) mod command;
 pub(crate) mod field;
 pub(crate) mod mounts;
 pub(crate) mod state;

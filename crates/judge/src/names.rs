@@ -55,8 +55,21 @@ pub(crate) enum Whole {
     Cut,
 }
 
+/// How far `**` reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StarStar {
+    /// As far as `*`.
+    OneLevel,
+    /// Over any number of folders, also none: `shopt -s globstar`.
+    AnyLevels,
+}
+
 /// What a pattern fits in some folders, up to the bound.
-pub(crate) fn names_in_all(folders: &[PathBuf], pattern: &[Atom]) -> (Vec<PathBuf>, Whole) {
+pub(crate) fn names_in_all(folders: &[PathBuf], pattern: &[Atom], star_star: StarStar) -> (Vec<PathBuf>, Whole) {
+    let is_star = |atom: &Atom| matches!(atom, Atom::Glob(wildcard) if wildcard == "*");
+    if star_star == StarStar::AnyLevels && pattern.len() == 2 && pattern.iter().all(is_star) {
+        return folders_below(folders, pattern);
+    }
     let mut names: Vec<PathBuf> = Vec::new();
     for folder in folders {
         names.extend(names_in(folder, pattern, NAMES_MAX.saturating_sub(names.len()).saturating_add(1)));
@@ -66,6 +79,22 @@ pub(crate) fn names_in_all(folders: &[PathBuf], pattern: &[Atom]) -> (Vec<PathBu
         }
     }
     (names, Whole::All)
+}
+
+/// Some folders and every folder below them, up to the bound.
+fn folders_below(folders: &[PathBuf], pattern: &[Atom]) -> (Vec<PathBuf>, Whole) {
+    let mut found = folders.to_vec();
+    let mut next = 0;
+    while let Some(folder) = found.get(next).cloned() {
+        next += 1;
+        let below = names_in(&folder, pattern, NAMES_MAX).into_iter();
+        found.extend(below.filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())));
+        if found.len() > NAMES_MAX {
+            found.truncate(NAMES_MAX);
+            return (found, Whole::Cut);
+        }
+    }
+    (found, Whole::All)
 }
 
 /// What a pattern fits in a folder; hidden names only if it begins with a dot. A name that is not text fits as it is shown.

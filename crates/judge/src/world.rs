@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::line::field::{Atom, Field, Fill};
-use crate::names::{Whole, base, components, has_glob, names_in_all, speaks};
+use crate::names::{StarStar, Whole, base, components, has_glob, names_in_all, speaks};
 use crate::repository::{Repo, RepoOrigin};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,7 @@ pub(crate) struct World {
     loops: Cell<usize>,
     /// Whether the line read the schedule before it writes one.
     schedule: Cell<Schedule>,
+    star_star: Cell<StarStar>,
 }
 
 /// The folders that all others are measured by, as they really are.
@@ -125,6 +126,7 @@ impl World {
             swept: RefCell::new(BTreeSet::new()),
             loops: Cell::new(0),
             schedule: Cell::new(Schedule::Unread),
+            star_star: Cell::new(StarStar::OneLevel),
         }
     }
 
@@ -186,6 +188,11 @@ impl World {
     /// Whether the command at hand runs again and again.
     pub(crate) fn repeats(&self) -> bool {
         self.loops.get() > 0
+    }
+
+    /// Notes that `**` reaches over any number of folders from here on.
+    pub(crate) fn note_star_star(&self) {
+        self.star_star.set(StarStar::AnyLevels);
     }
 
     /// Notes that the line reads the schedule.
@@ -315,7 +322,7 @@ impl World {
                 // A last name of nothing but wildcards is everything in there.
                 return found.into_iter().map(|path| Spot::Contents(self.real(&path, Last::Followed))).collect();
             }
-            let (names, whole) = names_in_all(&found, part);
+            let (names, whole) = names_in_all(&found, part, self.star_star.get());
             if whole == Whole::Cut {
                 self.give_up();
             }
@@ -374,7 +381,7 @@ impl World {
             if partly && !speaks(&part) {
                 return Vec::new();
             }
-            let (names, whole) = names_in_all(&found, &part);
+            let (names, whole) = names_in_all(&found, &part, self.star_star.get());
             if whole == Whole::Cut {
                 self.give_up();
             }
@@ -408,7 +415,7 @@ impl World {
             found = match plain {
                 Some(name) => found.into_iter().map(|path| path.join(&name)).collect(),
                 None => {
-                    let (names, whole) = names_in_all(&found, part);
+                    let (names, whole) = names_in_all(&found, part, self.star_star.get());
                     all = all.max(whole);
                     names
                 }

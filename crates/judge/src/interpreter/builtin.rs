@@ -59,6 +59,9 @@ pub(super) fn run(world: &World, state: &mut State, call: &Call, source: &str) -
             }
         }
         "read" | "mapfile" | "readarray" => read(state, call),
+        "shopt" if call.has_short(&['s']) && call.words().iter().any(|word| word == "globstar") => {
+            world.note_star_star();
+        }
         "let" => call.operands().iter().for_each(|field| forget_counted(state, &field.text())),
         "printf" if call.args.get(1).is_some_and(|option| option.text() == "-v") => {
             let Some(name) = call.args.get(2).map(Field::text) else { return BuiltinOutcome::Done };
@@ -96,6 +99,24 @@ fn read(state: &mut State, call: &Call) {
     let array = call.option(&["-a"]).map(|field| field.text());
     let (_, names) = rest_of(call.args.get(1..).unwrap_or_default(), options, 0);
     let mut names: Vec<String> = names.iter().map(Field::text).collect();
+    if let Stream::Paths(paths) = &call.stdin
+        && !paths.0.is_empty()
+    {
+        let mut values = paths.0.iter().map(|path| Field::of_listed(path));
+        match (call.name().as_str(), array) {
+            ("read", None) => {
+                let value = values.next().unwrap_or_default();
+                names.truncate(1);
+                let name = names.pop().unwrap_or_else(|| "REPLY".to_owned());
+                state.variables.insert(name, value);
+            }
+            (_, array) => {
+                let name = array.or_else(|| names.pop()).unwrap_or_else(|| "MAPFILE".to_owned());
+                state.arrays.insert(name, values.collect());
+            }
+        }
+        return;
+    }
     let Stream::Known(text) = &call.stdin else {
         for name in names.into_iter().chain(array) {
             if let Stream::Name(kind) = call.stdin {

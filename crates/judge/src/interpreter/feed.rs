@@ -46,7 +46,7 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
         let filled = |item: &Field| args.iter().map(|field| field.filled(&holder, item)).collect();
         items.iter().take(ITEMS_MAX).map(filled).collect()
     } else {
-        vec![[args, items].concat()]
+        shares(&args, call, &items).iter().map(|items| [args.as_slice(), items].concat()).collect()
     };
     // What a listing names was named by no person: its `rm` is judged like a search's `-delete`.
     let listed = matches!(input, Stream::Paths(_));
@@ -59,10 +59,23 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
     Fed::Calls(calls.into_iter().map(inner).collect())
 }
 
+/// The items of each call: all of them, or so many as `-n` says. Behind the first calls the rest is tried as one.
+fn shares<'i>(args: &[Field], call: &Call, items: &'i [Field]) -> Vec<&'i [Field]> {
+    let most = own_options(args, call).option(&["-n", "--max-args", "-L"]).and_then(|most| most.known()?.parse().ok());
+    let Some(most) = most.filter(|most: &usize| *most > 0 && call.name() == "xargs") else { return vec![items] };
+    let (first, rest) = items.split_at(items.len().min(most.saturating_mul(ITEMS_MAX)));
+    first.chunks(most).chain((!rest.is_empty()).then_some(rest)).collect()
+}
+
+/// What stands before the program that is run.
+fn own_options(args: &[Field], call: &Call) -> Call {
+    let own = call.args.len().saturating_sub(args.len());
+    call.with_args(call.args.get(..own).unwrap_or_default().to_vec())
+}
+
 /// `xargs` runs its command once without any input, unless an option of its own forbids it.
 fn without_items(args: Vec<Field>, call: &Call) -> Fed {
-    let own = call.args.len().saturating_sub(args.len());
-    let own = call.with_args(call.args.get(..own).unwrap_or_default().to_vec());
+    let own = own_options(&args, call);
     let waits = own.has_short(&['r']) || own.has_any(&["--no-run-if-empty"]);
     if call.name() != "xargs" || args.is_empty() || waits {
         return Fed::Nothing;
@@ -76,7 +89,16 @@ fn items_of(input: &Stream) -> Vec<Field> {
         Stream::Known(text) => text
             .split(|letter: char| letter.is_whitespace() || letter == '\0')
             .filter(|part| !part.is_empty())
-            .map(Field::of)
+            .map(|part| {
+                // `echo *.md | xargs rm`: the shell wrote names where the text has a pattern.
+                let mut field = Field::default();
+                if part.contains('*') {
+                    field.push_pattern(part)
+                } else {
+                    field.push_text(part)
+                }
+                field
+            })
             .collect(),
         Stream::Paths(paths) => paths
             .0

@@ -67,7 +67,7 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
     } else if word.contains('/')
         && let Some(stream) = walker.state.absolute(&word).and_then(|path| walker.state.files.get(&path).cloned())
     {
-        return run_stream(walker, &stream, call);
+        return run_stream(walker, &stream, call.args.get(1..).unwrap_or_default(), call);
     }
     let written_out = abbreviations::written_out(call);
     let call = written_out.as_ref().unwrap_or(call);
@@ -177,12 +177,12 @@ fn invoke_inner(walker: &mut Walker<'_>, inner: Inner, call: &Call) -> Stream {
             stream
         }
         Inner::Code(code, names, place) => run_code(walker, &code, &names, &Call { place, ..call.clone() }),
-        Inner::Script(file) => {
+        Inner::Script(file, names) => {
             let path = file.known().and_then(|name| walker.state.absolute(&name));
             let stream = path.and_then(|path| walker.state.files.get(&path).cloned());
-            stream.map_or(Stream::Unknown, |stream| run_stream(walker, &stream, call))
+            stream.map_or(Stream::Unknown, |stream| run_stream(walker, &stream, &names, call))
         }
-        Inner::Stdin => run_stream(walker, &call.stdin, call),
+        Inner::Stdin(names) => run_stream(walker, &call.stdin, &names, call),
         Inner::Fed(args) => run_fed(walker, args, call),
         Inner::Nothing => Stream::Unknown,
     }
@@ -250,8 +250,8 @@ fn contained(walker: &mut Walker<'_>, inner: Call, options: &Call) -> Stream {
     })
 }
 
-/// A shell that reads its code from a stream.
-fn run_stream(walker: &mut Walker<'_>, stream: &Stream, call: &Call) -> Stream {
+/// A shell that reads its code from a stream, with `$1` and so on.
+fn run_stream(walker: &mut Walker<'_>, stream: &Stream, names: &[Field], call: &Call) -> Stream {
     let origin = match stream {
         Stream::Known(text) => {
             let sourced = matches!(call.name().as_str(), "." | "source");
@@ -259,7 +259,9 @@ fn run_stream(walker: &mut Walker<'_>, stream: &Stream, call: &Call) -> Stream {
                 if !sourced {
                     walker.state.leave_shell();
                 }
-                walker.state.positional = call.args.iter().skip(1).cloned().collect();
+                if !sourced || !names.is_empty() {
+                    walker.state.positional = names.to_vec();
+                }
                 walker.code(text, &Stream::Closed, call.place)
             });
         }

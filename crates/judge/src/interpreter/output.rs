@@ -1,7 +1,8 @@
 //! What a command writes, as far as it can be known without running it: code piped into a shell must be read first.
 
 use super::observer::Observer;
-use crate::line::call::Call;
+use super::selection;
+use crate::line::call::{Call, rest_of};
 use crate::line::field::{Field, StandIn};
 use crate::line::stream::{Paths, Since, Stream};
 use crate::names::Whole;
@@ -54,6 +55,7 @@ impl Output<'_> {
             "dirname" | "basename" | "realpath" | "readlink" => self.path_part(call),
             "git" => self.git_output(call),
             "find" | "fd" | "ls" => self.listing(call),
+            "grep" | "egrep" | "fgrep" | "rg" => selection::of(&self.site, call).unwrap_or_else(|| carried(call)),
             "true" | "false" | ":" | "cd" | "test" | "[" | "rm" | "mkdir" | "cp" | "mv" | "touch" | "export" => {
                 Stream::Closed
             }
@@ -64,23 +66,20 @@ impl Output<'_> {
             }
             name if FETCHERS.contains(&name) => Stream::Downloaded,
             name if TRANSFORMERS.contains(&name) && call.stdin != Stream::Downloaded => Stream::Decoded,
-            _ => match call.stdin {
-                Stream::Downloaded => Stream::Downloaded,
-                Stream::Decoded => Stream::Decoded,
-                Stream::Closed
-                | Stream::Known(_)
-                | Stream::Name(_)
-                | Stream::Paths(_)
-                | Stream::Changes(_)
-                | Stream::Unknown => Stream::Unknown,
-            },
+            _ => carried(call),
         }
     }
 
     /// What comes in, or what the named files hold.
     fn passed_on(&self, call: &Call) -> Stream {
         let plain = matches!(call.name().as_str(), "cat" | "tee");
-        let stream = match call.operands().first().filter(|_| call.name() != "tee") {
+        let values: &[&str] = match call.name().as_str() {
+            "head" | "tail" => &["-n", "--lines", "-c", "--bytes"],
+            "sort" => &["-k", "--key", "-t", "--field-separator", "-S", "-T", "-o"],
+            _ => &[],
+        };
+        let (_, files) = rest_of(call.args.get(1..).unwrap_or_default(), values, 0);
+        let stream = match files.first().filter(|_| call.name() != "tee") {
             None => call.stdin.clone(),
             Some(file) if file.text() == "-" => call.stdin.clone(),
             Some(file) => {
@@ -257,6 +256,20 @@ impl Output<'_> {
             }
             _ => Stream::Unknown,
         }
+    }
+}
+
+/// What an unknown program writes: nobody knows, but what it was given from outside is still from there.
+const fn carried(call: &Call) -> Stream {
+    match call.stdin {
+        Stream::Downloaded => Stream::Downloaded,
+        Stream::Decoded => Stream::Decoded,
+        Stream::Closed
+        | Stream::Known(_)
+        | Stream::Name(_)
+        | Stream::Paths(_)
+        | Stream::Changes(_)
+        | Stream::Unknown => Stream::Unknown,
     }
 }
 

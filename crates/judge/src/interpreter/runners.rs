@@ -3,6 +3,7 @@
 
 use super::wrappers::Inner;
 use crate::line::call::{Call, Place, rest_of};
+use crate::line::command;
 use crate::line::field::Field;
 use crate::line::state::State;
 use crate::line::stream::Stream;
@@ -68,7 +69,7 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
 
 /// Clients of clouds that run a command on a machine there: in an option, or behind `--`.
 fn cloud_shell(call: &Call) -> Option<Inner> {
-    let words = call.plain_words();
+    let words = command::words(call);
     let says = |wanted: &[&str]| {
         words.windows(wanted.len()).any(|part| part.iter().zip(wanted).all(|(own, word)| own == word))
     };
@@ -105,7 +106,8 @@ fn cloud_shell(call: &Call) -> Option<Inner> {
 /// Machines and containers that have a shell of their own: `lxc exec NAME -- COMMAND`, `vagrant ssh -c COMMAND`.
 fn machine_shell(call: &Call) -> Option<Inner> {
     let name = call.name();
-    let verb = call.plain_words().first().cloned().unwrap_or_default();
+    let words = command::words(call);
+    let verb = words.first().cloned().unwrap_or_default();
     let remote = |command: Vec<Field>| {
         (!command.is_empty()).then(|| Inner::Code(Field::joined(&command), Vec::new(), Place::Remote))
     };
@@ -122,9 +124,7 @@ fn machine_shell(call: &Call) -> Option<Inner> {
     match (name.as_str(), verb.as_str()) {
         ("vagrant", "ssh") => code(&["-c", "--command"]),
         ("kitchen", "exec") => code(&["-c"]),
-        ("gh", "codespace" | "cs") if call.plain_words().get(1).is_some_and(|word| word == "ssh") => {
-            remote(behind_dashes()?)
-        }
+        ("gh", "codespace" | "cs") if words.get(1).is_some_and(|word| word == "ssh") => remote(behind_dashes()?),
         ("adb", "shell") | ("minikube" | "colima", "ssh") => remote(behind_dashes().or_else(|| behind_name(0))?),
         ("lxc" | "incus" | "multipass", "exec")
         | ("limactl", "shell")

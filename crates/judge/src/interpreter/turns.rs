@@ -34,6 +34,8 @@ fn summary(values: &[Field]) -> Field {
 pub(super) fn of_lines(stdin: &Stream) -> Vec<Stream> {
     let lines: Vec<String> = match stdin {
         Stream::Known(text) => text.lines().map(str::to_owned).collect(),
+        // Everything in a folder, too much to be named: each turn reads one of it.
+        Stream::Paths(paths) if paths.0.iter().any(|path| path.ends_with("/*")) => Vec::new(),
         Stream::Paths(paths) => paths.0.clone(),
         Stream::Closed
         | Stream::Name(_)

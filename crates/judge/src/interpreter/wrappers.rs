@@ -1,6 +1,7 @@
 //! Programs that run other programs: what stands behind them is what counts.
 
 use crate::line::call::{Call, Place, rest_of};
+use crate::line::command;
 use crate::line::field::Field;
 use tripwire_shell::wrappers::{Kind, Wrapper};
 
@@ -14,10 +15,10 @@ pub(super) enum Inner {
     In(Field, Vec<Field>),
     /// A text that a shell runs, with `$0`, `$1` and so on.
     Code(Field, Vec<Field>, Place),
-    /// A file that a shell runs.
-    Script(Field),
-    /// A shell that runs what it reads.
-    Stdin,
+    /// A file that a shell runs, with `$1` and so on.
+    Script(Field, Vec<Field>),
+    /// A shell that runs what it reads, with `$1` and so on.
+    Stdin(Vec<Field>),
     /// A program that gets the words of its input as arguments.
     Fed(Vec<Field>),
     /// Nothing that runs.
@@ -25,7 +26,20 @@ pub(super) enum Inner {
 }
 
 /// Tools of a project that its package manager runs by their bare name.
-const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
+const TOOLS: [&str; 12] = [
+    "prisma",
+    "sequelize",
+    "sequelize-cli",
+    "typeorm",
+    "knex",
+    "rimraf",
+    "supabase",
+    "changeset",
+    "lerna",
+    "semantic-release",
+    "release-it",
+    "np",
+];
 
 const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
 
@@ -44,10 +58,10 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "command" if first.starts_with('-') && first.contains(['v', 'V']) => None,
         "eval" => Some(joined(args)),
         "." | "source" => args.first().map(|file| match file.text().as_str() {
-            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin,
-            _ => Inner::Script(file.clone()),
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin(args.get(1..).unwrap_or_default().to_vec()),
+            _ => Inner::Script(file.clone(), args.get(1..).unwrap_or_default().to_vec()),
         }),
-        "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin),
+        "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin(Vec::new())),
         "hyperfine" | "entr" if !args.is_empty() => Some(joined(&rest_of(args, &["-w", "-r", "-m", "-s"], 0).1)),
         "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
         "runuser" if call.has_any(&["-u", "--user"]) => {
@@ -68,7 +82,8 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "yarn" | "pnpm" if TOOLS.contains(&first.as_str()) => Some(Inner::Call(args.to_vec(), Vec::new(), call.place)),
         "bwrap" => Some(Inner::Call(behind_binds(args), Vec::new(), call.place)),
         "ssh" | "autossh" | "rsh" | "remsh" | "dbclient" | "plink" | "mosh" | "slogin" => ssh(call),
-        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
+        "docker" | "podman" | "nerdctl" => container(call),
+        "kubectl" | "oc" | "crictl" => pod(call),
         "docker-compose" => {
             container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
         }
@@ -125,52 +140,62 @@ fn wrapped(call: &Call) -> Option<Inner> {
     })
 }
 
-/// `bash -c CODE name args…`, `bash file`, `bash` with code on its input.
+/// `bash -c CODE name args…`, `bash file args…`, `bash -s args…` with code on its input.
 fn shell(call: &Call) -> Inner {
     let mut args = call.args.iter().skip(1).peekable();
-    let mut code = DashC::No;
+    let mut source = Source::File;
     while let Some(field) = args.peek() {
         let text = field.text();
         if text == "--" || !text.starts_with(['-', '+']) || text == "-" {
             break;
         }
-        if matches!(text.as_str(), "--version" | "--help" | "-n" | "--dump-strings") {
+        args.next();
+        if text.starts_with("--") {
+            match text.as_str() {
+                "--version" | "--help" | "--dump-strings" => return Inner::Nothing,
+                "--rcfile" | "--init-file" => drop(args.next()),
+                _ => {}
+            }
+            continue;
+        }
+        if text.starts_with('-') && text.contains('n') && !text.contains("login") {
             return Inner::Nothing;
         }
-        if !text.starts_with("--") {
-            if text.contains('c') {
-                code = DashC::Yes;
-            }
-            if text.starts_with('-') && text.contains('n') && !text.contains("login") {
-                return Inner::Nothing;
-            }
-        }
-        args.next();
-        if matches!(text.as_str(), "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" | "-eo" | "-euo" | "-ueo")
-            || (text.starts_with("-e") && text.ends_with('o'))
-        {
+        // `-euo pipefail`: each of these letters takes a word of its own, wherever it stands among the others.
+        let named = if text.contains("login") { 0 } else { text.matches(['o', 'O']).count() };
+        for _ in 0..named {
             args.next();
         }
-        if text == "-s" {
-            return Inner::Stdin;
-        }
+        source = match source {
+            Source::Code => Source::Code,
+            Source::File | Source::Input if text.contains('c') => Source::Code,
+            Source::File | Source::Input if text.contains('s') => Source::Input,
+            before @ (Source::File | Source::Input) => before,
+        };
     }
-    let rest: Vec<Field> = args.filter(|field| field.text() != "--").cloned().collect();
-    match (code, rest.as_slice()) {
-        (DashC::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
-        (DashC::Yes, []) => Inner::Nothing,
-        (DashC::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
-            Inner::Script(file.clone())
-        }
-        (DashC::No, _) => Inner::Stdin,
+    if args.peek().is_some_and(|field| matches!(field.text().as_str(), "--" | "-") && source != Source::File) {
+        args.next();
+    }
+    let rest: Vec<Field> = args.skip_while(|field| field.text() == "--").cloned().collect();
+    match (source, rest.as_slice()) {
+        (Source::Code, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
+        (Source::Code, []) => Inner::Nothing,
+        (Source::File, [file, names @ ..]) => match file.text().as_str() {
+            "-" | "/dev/stdin" | "/proc/self/fd/0" => Inner::Stdin(names.to_vec()),
+            _ => Inner::Script(file.clone(), names.to_vec()),
+        },
+        (Source::File | Source::Input, names) => Inner::Stdin(names.to_vec()),
     }
 }
 
-/// Whether a shell was given `-c`.
+/// Where a shell finds its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DashC {
-    Yes,
-    No,
+enum Source {
+    File,
+    /// `-c`
+    Code,
+    /// `-s`
+    Input,
 }
 
 fn env(call: &Call) -> Inner {
@@ -231,13 +256,13 @@ fn ssh(call: &Call) -> Option<Inner> {
     let command = rest.get(1..)?;
     let command = command.strip_prefix([Field::of("--")].as_slice()).unwrap_or(command);
     Some(match command {
-        [] => Inner::Stdin,
+        [] => Inner::Stdin(Vec::new()),
         command => Inner::Code(Field::joined(command), Vec::new(), Place::Remote),
     })
 }
 
 /// Options of `docker run`, `podman run` and `kubectl exec` that take a value.
-const CONTAINER_VALUES: [&str; 70] = [
+const CONTAINER_VALUES: [&str; 74] = [
     "-v",
     "--volume",
     "--mount",
@@ -308,31 +333,51 @@ const CONTAINER_VALUES: [&str; 70] = [
     "--cpuset-cpus",
     "--pids-limit",
     "--health-cmd",
+    "--index",
+    "--detach-keys",
+    "--cgroup-parent",
+    "--overrides",
 ];
 
-/// `docker run|exec`, `docker compose run|exec`, `kubectl exec`: a program in a container.
+/// `docker run|exec`, `docker compose run|exec`: a program in a container.
 fn container(call: &Call) -> Option<Inner> {
-    let words = call.words();
-    let verb = words.iter().position(|word| matches!(word.as_str(), "exec" | "run"))?;
-    let before = words.get(..verb)?;
-    let options_only = before.iter().all(|word| {
-        word.starts_with('-')
-            || matches!(word.as_str(), "compose" | "container")
-            || before
-                .iter()
-                .any(|option| matches!(option.as_str(), "-f" | "-n" | "--file" | "--context" | "-p" | "--namespace"))
-    });
-    if !options_only {
-        return None;
+    let words = command::placed_words(call);
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let verb = match texts.as_slice() {
+        ["run" | "exec", ..] => words.first()?.at,
+        ["compose" | "container", "run" | "exec", ..] => words.get(1)?.at,
+        _ => return None,
+    };
+    let (mut env, mut rest) = rest_of(call.args.get(verb + 1..)?, &CONTAINER_VALUES, 1);
+    // What the program in the container is given is no option of the container.
+    let options = call.with_args(call.args.get(..call.args.len().saturating_sub(rest.len()))?.to_vec());
+    if let Some(program) = options.option(&["--entrypoint"]).filter(|program| !program.text().is_empty()) {
+        rest.insert(0, program);
     }
-    let (env, rest) = rest_of(call.args.get(verb + 2..)?, &CONTAINER_VALUES, 1);
     if rest.is_empty() {
         return None;
     }
-    if matches!(call.name().as_str(), "kubectl" | "oc") {
-        return Some(Inner::Call(rest, env, Place::Remote));
-    }
-    // What the program in the container is given is no option of the container.
-    let options = call.args.get(..call.args.len().saturating_sub(rest.len()))?.to_vec();
-    Some(Inner::Contained(rest, env, call.with_args(options)))
+    env.extend(options.options(&["-e", "--env"]).iter().filter_map(variable));
+    Some(Inner::Contained(rest, env, options))
+}
+
+/// A variable that an option sets: `NAME=value`.
+fn variable(field: &Field) -> Option<(String, Field)> {
+    let text = field.text();
+    let (name, _) = text.split_once('=')?;
+    Some((name.to_owned(), field.without_prefix(name.len() + 1)))
+}
+
+/// `kubectl exec|run|debug … -- PROGRAM`, `oc rsh POD PROGRAM`: a program in a pod, where every file is somebody's.
+fn pod(call: &Call) -> Option<Inner> {
+    let words = command::placed_words(call);
+    let verb = words.first()?;
+    let behind = call.args.get(verb.at + 1..)?;
+    let dashes = behind.iter().position(|field| field.text() == "--");
+    let (env, rest) = match (verb.text.as_str(), dashes) {
+        ("exec" | "run" | "debug" | "rsh", Some(at)) => (Vec::new(), behind.get(at + 1..)?.to_vec()),
+        ("exec" | "rsh", None) => rest_of(behind, &CONTAINER_VALUES, 1),
+        _ => return None,
+    };
+    if rest.is_empty() { None } else { Some(Inner::Call(rest, env, Place::Remote)) }
 }

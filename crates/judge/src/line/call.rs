@@ -80,18 +80,6 @@ impl Call {
         })
     }
 
-    /// Whether it only tells about itself.
-    pub(crate) fn asks_for_help(&self) -> bool {
-        let words = self.words();
-        let plain = words.iter().find(|word| !word.starts_with('-'));
-        self.has_any(&["--help", "-help", "-h", "--version"]) || plain.is_some_and(|word| word == "help")
-    }
-
-    /// The words that are no options, as text.
-    pub(crate) fn plain_words(&self) -> Vec<String> {
-        self.words().into_iter().filter(|word| !word.starts_with('-')).collect()
-    }
-
     /// Whether one of these letters is among the short options, alone or joined with others.
     pub(crate) fn has_short(&self, letters: &[char]) -> bool {
         self.before_end_of_options()

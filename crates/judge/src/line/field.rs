@@ -181,6 +181,18 @@ impl Field {
         }
     }
 
+    /// A name of a listing; of one that stands for everything in a folder only the folder is known.
+    pub(crate) fn of_listed(path: &str) -> Self {
+        match path.strip_suffix('*') {
+            Some(folder) if folder.ends_with('/') => {
+                let mut field = Self::of(folder);
+                field.atoms.push(Atom::Unknown(Origin::Output, Fill::MaybeEmpty));
+                field
+            }
+            Some(_) | None => Self::of(path),
+        }
+    }
+
     /// Something that only running it would tell.
     pub(crate) fn from_unknown(origin: Origin) -> Self {
         Self { atoms: vec![Atom::Unknown(origin, Fill::MaybeEmpty)] }

@@ -3,8 +3,10 @@
 mod sql;
 
 use super::code::literal::{Language, Skeleton};
+use crate::findings::{Findings, Run};
 use crate::hold::{GuardRule, Hold};
-use crate::line::call::{Call, rest_of};
+use crate::line::call::{Call, Place, rest_of};
+use crate::line::command;
 use crate::line::field::Field;
 use crate::line::stream::Stream;
 use crate::site::Site;
@@ -29,77 +31,123 @@ const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
     ("bq", &[], &[]),
 ];
 
-/// Judges a call of a database's client.
-pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
+/// Judges a call of a database's client, and finds the commands that its statements run.
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     let name = call.name();
-    if let Some((client, statements, files)) = CLIENTS.iter().find(|(own, ..)| *own == name) {
-        return client_call(site, call, client, (statements, files));
+    match CLIENTS.iter().find(|(own, ..)| *own == name) {
+        Some((client, statements, files)) => client_call(site, call, client, (statements, files)),
+        None => tool(site, call),
     }
-    if call.has_any(&["--help", "-?", "--version"]) {
-        return None;
+}
+
+/// Judges a call of another tool for databases.
+fn tool(site: &Site<'_>, call: &Call) -> Findings {
+    if call.has_any(&["--help", "-?"]) || command::asks_for_help(call) {
+        return Findings::default();
     }
-    let words = call.words();
-    if let Some(hold) = hosted(site, call, &words) {
-        return Some(hold);
+    let words = command::words(call);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(findings) = hosted(site, call, &words) {
+        return findings;
     }
-    let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-    let says = |wanted: &[&str]| lower.iter().any(|word| wanted.contains(&word.as_str()));
-    let test = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DJANGO_ENV"].iter().any(|variable| {
-        call.variable(variable).or_else(|| site.state.variable(variable).known()).is_some_and(|value| value == "test")
-    }) || says(&["--env=test", "--env=testing"]);
-    let reason = match name.as_str() {
-        "dropdb" | "dropuser" => "it drops a database",
-        "mysqladmin" if says(&["drop"]) => "it drops a database",
-        "redis-cli" | "valkey-cli" if keys(call) => "it deletes every key of a database",
-        "mongosh" | "mongo" if mongo(call) => "it drops a database or a collection",
-        "prisma" if says(&["reset"]) || says(&["--force-reset", "--accept-data-loss"]) => "it resets a database",
-        "rails" | "rake" | "bin/rails"
-            if !test
-                && lower.iter().any(|word| {
-                    ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"]
-                        .iter()
-                        .any(|task| word.starts_with(task))
-                }) =>
-        {
-            "it drops or resets a database"
+    let reason = dropped(call, &words).or_else(|| migrated(call, &words).filter(|_| !is_test(site, call)));
+    reason.map(|reason| Hold::plain(GuardRule::Database, reason)).into()
+}
+
+/// Tools of databases, for which a test is no different.
+fn dropped(call: &Call, words: &[&str]) -> Option<&'static str> {
+    Some(match (call.name().as_str(), words) {
+        ("dropdb" | "dropuser", _) | ("mysqladmin", ["drop", ..]) => "it drops a database",
+        ("redis-cli" | "valkey-cli" | "keydb-cli", words) if keys(call, words) => "it deletes every key of a database",
+        ("mongosh" | "mongo", _) if mongo(call) => "it drops a database or a collection",
+        ("mongorestore", _) if call.has_any(&["--drop"]) && !call.is_dry_run() => "it drops collections",
+        ("pg_restore", _) if restores_over(call) => "it drops tables before it restores them",
+        ("prisma", ["migrate", "reset", ..]) => "it resets a database",
+        ("prisma", ["db", "push", ..]) if call.has_any(&["--force-reset", "--accept-data-loss"]) => {
+            "it resets a database"
         }
-        "python" | "python3" | "manage.py" | "django-admin"
-            if lower.iter().any(|word| word.ends_with("manage.py"))
-                || name.ends_with("manage.py")
-                || name == "django-admin" =>
-        {
-            if !says(&["flush", "reset_db", "sqlflush"]) {
-                return None;
-            }
-            "it empties a database"
-        }
-        "sequelize" | "sequelize-cli" if !test && says(&["db:drop", "db:migrate:undo:all"]) => "it drops a database",
-        "typeorm" if says(&["schema:drop"]) => "it drops every table",
-        "knex" if says(&["migrate:rollback"]) && says(&["--all"]) => "it takes back every migration",
-        "alembic" if says(&["downgrade"]) && says(&["base"]) => "it takes back every migration",
-        "php" | "artisan" if !test && says(&["migrate:fresh", "migrate:reset", "migrate:refresh", "db:wipe"]) => {
+        ("typeorm", ["schema:drop", ..]) => "it drops every table",
+        ("supabase", ["db", "reset", ..]) => "it resets a database",
+        ("diesel" | "sqlx", ["database", "reset" | "drop", ..]) | ("dbmate", ["drop", ..]) => "it drops a database",
+        // It runs every command that it is given.
+        ("flyway", words) if words.contains(&"clean") => "it drops every table",
+        ("liquibase", ["drop-all" | "dropAll" | "dropall", ..]) => "it drops every table",
+        _ => return None,
+    })
+}
+
+/// Whether `pg_restore` drops what it restores, in a database and not into a file.
+fn restores_over(call: &Call) -> bool {
+    let cleans = call.has_any(&["--clean"]) || call.has_short(&['c']);
+    cleans && call.option(&["-d", "--dbname"]).is_some() && !call.has_any(&["-l", "--list"])
+}
+
+/// Migrations and tasks of frameworks, which a database for tests may lose.
+fn migrated(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let name = call.name();
+    let command = match (name.as_str(), words) {
+        ("php", [script, rest @ ..]) if is_script(script, "artisan") => rest,
+        (python, [script, rest @ ..]) if python.starts_with("python") && is_script(script, "manage.py") => rest,
+        ("php", _) => return None,
+        (python, _) if python.starts_with("python") => return None,
+        (_, words) => words,
+    };
+    let tasks = ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"];
+    let drops = |word: &&str| tasks.iter().any(|task| word.starts_with(task));
+    Some(match (name.as_str(), command) {
+        // They run every task that they are given.
+        ("rails" | "rake", words) if words.iter().any(drops) && !lists_tasks(call) => "it drops or resets a database",
+        ("sequelize" | "sequelize-cli", ["db:drop" | "db:migrate:undo:all", ..]) => "it drops a database",
+        ("knex", ["migrate:rollback", ..]) if call.has_any(&["--all"]) => "it takes back every migration",
+        ("alembic", ["downgrade", "base", ..]) => "it takes back every migration",
+        ("php" | "artisan", ["migrate:fresh" | "migrate:reset" | "migrate:refresh" | "db:wipe", ..]) => {
             "it drops every table"
         }
-        "mix" if !test && says(&["ecto.drop", "ecto.reset"]) => "it drops a database",
-        "supabase" if says(&["db"]) && says(&["reset"]) => "it resets a database",
-        "diesel" | "sqlx" if says(&["database"]) && says(&["reset", "drop"]) => "it drops a database",
-        "flyway" | "liquibase" if says(&["clean", "drop-all", "dropall"]) => "it drops every table",
+        ("mix", ["ecto.drop" | "ecto.reset", ..]) => "it drops a database",
+        ("mix", ["do", words @ ..])
+            if words.iter().any(|word| matches!(word.trim_end_matches(','), "ecto.drop" | "ecto.reset")) =>
+        {
+            "it drops a database"
+        }
+        (name, ["flush" | "reset_db", ..])
+            if name.starts_with("python") || matches!(name, "manage.py" | "django-admin") =>
+        {
+            "it empties a database"
+        }
         _ => return None,
-    };
-    Some(Hold::plain(GuardRule::Database, reason))
+    })
+}
+
+fn is_script(word: &str, name: &str) -> bool {
+    word.rsplit('/').next() == Some(name)
+}
+
+/// Whether `rake` only shows its tasks, or what they would do.
+pub(super) fn lists_tasks(call: &Call) -> bool {
+    call.has_any(&["-n", "-T", "-P", "-D", "-W", "--tasks", "--prereqs", "--describe", "--where"]) || call.is_dry_run()
+}
+
+/// Whether a command is for a database of tests: `RAILS_ENV=test`, before it or among its words, or `--env testing`.
+fn is_test(site: &Site<'_>, call: &Call) -> bool {
+    let is_name = |value: &str| matches!(value, "test" | "testing");
+    let variables = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DJANGO_ENV"];
+    let set = variables.iter().filter_map(|name| call.variable(name).or_else(|| site.state.variable(name).known()));
+    let given = call.options(&["--env", "--environment"]).into_iter().filter_map(|field| field.known());
+    let among = call.words().into_iter().filter_map(|word| {
+        word.split_once('=').filter(|(name, _)| variables.contains(name)).map(|(_, value)| value.to_owned())
+    });
+    set.chain(given).chain(among).any(|value| is_name(&value))
 }
 
 /// Clients of services that speak SQL to a database somewhere else.
-fn hosted(site: &Site<'_>, call: &Call, words: &[String]) -> Option<Hold> {
-    let says = |wanted: &str| words.iter().any(|word| word == wanted);
-    match call.name().as_str() {
-        "heroku" if says("pg:psql") => client_call(site, call, "heroku", (&["-c", "--command"], &["-f", "--file"])),
-        "wrangler" if says("d1") && says("execute") && !says("--local") => {
-            client_call(site, call, "wrangler", (&["--command"], &["--file"]))
-        }
-        "turso" if says("db") && says("shell") => client_call(site, call, "turso", (&[], &[])),
-        _ => None,
-    }
+fn hosted(site: &Site<'_>, call: &Call, words: &[&str]) -> Option<Findings> {
+    let options: (&[&str], &[&str]) = match (call.name().as_str(), words) {
+        ("heroku", ["pg:psql", ..]) => (&["-c", "--command"], &["-f", "--file"]),
+        ("wrangler", ["d1", "execute", ..]) if !call.has_any(&["--local"]) => (&["--command"], &["--file"]),
+        ("turso", ["db", "shell", ..]) => (&[], &[]),
+        _ => return None,
+    };
+    Some(client_call(site, call, &call.name(), options))
 }
 
 /// The statements that the output of a client would be: `select 'drop table ' || name …`.
@@ -109,25 +157,23 @@ pub(crate) fn generated(call: &Call) -> Option<String> {
     sql::generated(&texts)
 }
 
-fn client_call(site: &Site<'_>, call: &Call, client: &str, options: (&[&str], &[&str])) -> Option<Hold> {
+fn client_call(site: &Site<'_>, call: &Call, client: &str, options: (&[&str], &[&str])) -> Findings {
     if call.has_any(&["--help", "--version"]) {
-        return None;
+        return Findings::default();
     }
     let (statements, files) = options;
     let dialect =
         if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
     let mut texts: Vec<String> = call.options(statements).iter().map(Field::to_code).collect();
-    let operands = call.operands();
+    let mut throwaway = false;
     match client {
         "sqlite3" | "duckdb" => {
             let values = ["-c", "-s", "-cmd", "-init", "-separator", "-newline", "-nullvalue", "-vfs", "-maxsize"];
             let (_, operands) = rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
-            if operands.first().is_none_or(|file| is_throwaway(site, file)) {
-                return None;
-            }
+            throwaway = operands.first().is_none_or(|file| is_throwaway(site, file));
             texts.extend(operands.iter().skip(1).map(Field::to_code));
         }
-        "bq" | "turso" => texts.extend(operands.iter().map(|field| field.text())),
+        "bq" | "turso" => texts.extend(call.operands().iter().map(|field| field.text())),
         _ => {}
     }
     let named = call.options(files).into_iter().filter_map(|field| field.known());
@@ -141,8 +187,15 @@ fn client_call(site: &Site<'_>, call: &Call, client: &str, options: (&[&str], &[
     }
     let read: Vec<String> = texts.iter().flat_map(|text| included(site, text)).collect();
     texts.extend(read);
-    let found = texts.iter().find_map(|text| sql::destructive(text, dialect))?;
-    Some(Hold::plain(GuardRule::Database, &format!("it runs `{found}` through `{client}`")))
+    let found = texts.iter().find_map(|text| sql::destructive(text, dialect)).filter(|_| !throwaway);
+    let hold = found.map(|found| Hold::plain(GuardRule::Database, &format!("it runs `{found}` through `{client}`")));
+    let own = texts.iter().flat_map(|text| sql::client_commands(text, client));
+    let own = own.map(|text| Run::code_without_input(text, call));
+    let server = call.with_args(Vec::new());
+    let server = Call { place: Place::Remote, ..server };
+    let programs = texts.iter().flat_map(|text| sql::server_programs(text, dialect));
+    let runs = own.chain(programs.map(|text| Run::code_without_input(text, &server))).collect();
+    Findings { runs, hold, ..Findings::default() }
 }
 
 /// The files that a text reads in by a client's own command: `.read FILE`, `\i FILE`, `source FILE`.
@@ -169,8 +222,8 @@ fn is_throwaway(site: &Site<'_>, file: &Field) -> bool {
 }
 
 /// Whether the command for the server, or one on the input, empties a database; a key of that name is only a key.
-fn keys(call: &Call) -> bool {
-    let flushes = |words: &[String]| {
+fn keys(call: &Call, words: &[&str]) -> bool {
+    let flushes = |words: &[&str]| {
         let plain: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
         match plain.as_slice() {
@@ -179,16 +232,9 @@ fn keys(call: &Call) -> bool {
             _ => false,
         }
     };
-    let values = ["-h", "-p", "-s", "-a", "-u", "-n", "-r", "-i", "-d", "-D", "-X", "--user", "--pass"];
-    let (_, command) = rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
-    let command: Vec<String> = command
-        .iter()
-        .flat_map(|field| field.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
+    let command: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
     let piped = match &call.stdin {
-        Stream::Known(text) => {
-            text.lines().any(|line| flushes(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
-        }
+        Stream::Known(text) => text.lines().any(|line| flushes(&line.split_whitespace().collect::<Vec<_>>())),
         Stream::Closed
         | Stream::Name(_)
         | Stream::Paths(_)
@@ -212,9 +258,14 @@ fn mongo(call: &Call) -> bool {
         | Stream::Decoded
         | Stream::Unknown => String::new(),
     };
-    let code = Skeleton::of(&format!("{code}\n{piped}"), Language::JavaScript).code;
+    let written = format!("{code}\n{piped}");
+    let code = Skeleton::of(&written, Language::JavaScript).code;
     let code: String = code.into_iter().filter(|letter| !letter.is_whitespace()).collect();
-    [".dropDatabase(", ".drop(", ".deleteMany({})", ".remove({})", ".dropCollection("]
-        .iter()
-        .any(|call| code.contains(call))
+    let calls = [".dropDatabase(", ".drop(", ".deleteMany({})", ".deleteMany()", ".remove({})", ".dropCollection("];
+    // The name of the command may stand in quotes: `runCommand({"dropDatabase": 1})`.
+    let asks = code.contains("Command({");
+    let plain: String =
+        written.chars().filter(|letter| !letter.is_whitespace() && !matches!(letter, '"' | '\'')).collect();
+    calls.iter().any(|call| code.contains(call))
+        || asks && ["Command({dropDatabase:", "Command({drop:"].iter().any(|command| plain.contains(command))
 }

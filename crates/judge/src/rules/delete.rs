@@ -61,7 +61,9 @@ fn erased(site: &Site<'_>, call: &Call) -> Option<Hold> {
 }
 
 fn rsync(site: &Site<'_>, call: &Call) -> Option<Hold> {
-    let deletes = call.words().iter().any(|word| word.starts_with("--del") || word == "--remove-source-files");
+    let is_deletion =
+        |word: &String| word == "--del" || word.starts_with("--delete") || word == "--remove-source-files";
+    let deletes = call.words().iter().any(is_deletion);
     if !deletes || call.has_any(&["--dry-run"]) || call.has_short(&['n']) {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place};
+use crate::line::command;
 use crate::line::field::Field;
 use crate::site::Site;
 use crate::world::{Spot, Zone};
@@ -29,6 +30,8 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     }
     let words = call.words();
     let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let command = command::words(call);
+    let verb = command.first().map(String::as_str).unwrap_or_default();
     let listing = call.has_any(&["-l", "--list", "-p", "--print", "-i", "--info"]) || says(&["print", "list"]);
     let reason = match name.as_str() {
         "wipefs" if call.has_short(&['a', 'o']) || call.has_any(&["--all", "--offset"]) => {
@@ -39,29 +42,26 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         }
         "blkdiscard" => "it discards everything on a device",
         "cryptsetup"
-            if says(&[
-                "luksFormat",
-                "luksErase",
-                "erase",
-                "reencrypt",
-                "luksRemoveKey",
-                "luksKillSlot",
-                "luksKillslot",
-            ]) =>
+            if matches!(
+                verb,
+                "luksFormat" | "luksErase" | "erase" | "reencrypt" | "luksRemoveKey" | "luksKillSlot" | "luksKillslot"
+            ) =>
         {
             "it makes an encrypted volume unreadable"
         }
         "lvremove" | "vgremove" | "pvremove" => "it removes a volume",
-        "zpool" | "zfs" if says(&["destroy", "labelclear", "rollback"]) => {
+        "zpool" | "zfs" if matches!(verb, "destroy" | "labelclear" | "rollback") && !call.has_short(&['n']) => {
             "it destroys a pool, a data set or newer snapshots"
         }
-        "btrfs" if says(&["delete"]) => "it deletes a subvolume or a device",
+        "btrfs" if command.get(1).is_some_and(|word| word == "delete" || word == "del") => {
+            "it deletes a subvolume or a device"
+        }
         "mdadm" if call.has_any(&["--zero-superblock"]) => "it erases the description of a disk array",
         "hdparm" if words.iter().any(|word| word.starts_with("--security-erase")) => "it erases a disk",
-        "nvme" if says(&["format", "sanitize"]) => "it erases a disk",
+        "nvme" if matches!(verb, "format" | "sanitize") => "it erases a disk",
         "badblocks" if call.has_short(&['w']) => "it writes test patterns over a disk",
         "diskutil"
-            if words.iter().any(|word| {
+            if command.iter().take(2).any(|word| {
                 word.to_lowercase().starts_with("erase") || word.starts_with("partition") || word == "zeroDisk"
             }) =>
         {

@@ -86,7 +86,13 @@ fn request(call: &Call) -> Option<(String, Vec<Address>)> {
         "curl" | "curlie" => named(&["-X", "--request"]).unwrap_or_else(|| {
             let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
             let sends = body(&data) && !call.has_short(&['G']) && !call.has_any(&["--get"]);
-            if sends { "POST" } else { "GET" }.to_owned()
+            let uploads = body(&["-T", "--upload-file"]);
+            match (uploads, sends) {
+                (true, _) => "PUT",
+                (false, true) => "POST",
+                (false, false) => "GET",
+            }
+            .to_owned()
         }),
         "wget" => named(&["--method"]).unwrap_or_else(|| {
             let sends = call.has_any(&["--post-data", "--post-file", "--body-data"]);

@@ -5,10 +5,12 @@
 
 mod targets;
 
-use self::targets::{image_host, named_host};
+use self::targets::{image_host, is_local_image, named_host, names_folder};
+use super::database::lists_tasks;
 use crate::hold::{GuardRule, Hold};
 use crate::line::address::Address;
-use crate::line::call::{Call, rest_of};
+use crate::line::call::Call;
+use crate::line::command;
 use crate::line::field::Field;
 use crate::site::Site;
 use tripwire_core::policy::OnPublish;
@@ -23,7 +25,7 @@ const MAVEN: &str = "central.sonatype.com";
 const FORGE: &str = "github.com";
 
 /// Packages, by the words that begin the command.
-const PACKAGES: [Publisher; 62] = [
+const PACKAGES: [Publisher; 60] = [
     ("npm", &["publish"], NPM),
     ("npm", &["stage", "publish"], NPM),
     ("pnpm", &["publish"], NPM),
@@ -55,8 +57,6 @@ const PACKAGES: [Publisher; 62] = [
     ("maturin", &["upload"], PYPI),
     ("anaconda", &["upload"], "anaconda.org"),
     ("gem", &["push"], "rubygems.org"),
-    ("mvn", &["deploy"], MAVEN),
-    ("mvnw", &["deploy"], MAVEN),
     ("jreleaser", &["full-release"], MAVEN),
     ("jreleaser", &["release"], MAVEN),
     ("lein", &["deploy"], "clojars.org"),
@@ -144,7 +144,7 @@ const MESSENGERS: [(&str, &str); 19] = [
 
 /// Judges a call that may publish.
 pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
-    if site.world.facts.publish == OnPublish::Allow || call.is_dry_run() || call.asks_for_help() {
+    if site.world.facts.publish == OnPublish::Allow || call.is_dry_run() || command::asks_for_help(call) {
         return None;
     }
     if let Some(module) = module(call) {
@@ -167,8 +167,10 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         "docker-compose" if plain.first() == Some(&"push") => Some(published("the images of a project")),
         "skopeo" | "crane" | "oras" | "regctl" | "ko" => copied(site, call, &plain),
         "gh" | "hub" | "glab" | "tea" => release(site, call, &plain),
+        "gradle" | "gradlew" if call.has_any(&["-m"]) => None,
         "gradle" | "gradlew" | "sbt" | "mill" => tasks(&plain),
-        "rake" if plain.contains(&"release") => Some(published("a package at `rubygems.org`")),
+        "mvn" | "mvnw" => goals(site, call, &plain),
+        "rake" if plain.contains(&"release") && !lists_tasks(call) => Some(published("a package at `rubygems.org`")),
         "cabal" if plain.first() == Some(&"upload") && call.has_any(&["--publish"]) => {
             Some(published("a package at `hackage.haskell.org`"))
         }
@@ -176,7 +178,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
             let executes = call.has_any(&["--execute", "-x"]);
             executes.then(|| published("a package at `crates.io`"))
         }
-        "aws" => plain.windows(2).any(is_amazon_message).then(|| published("a message: mail or a notification")),
+        "aws" => is_amazon_message(&plain).then(|| published("a message: mail or a notification")),
         "git" if plain.first() == Some(&"send-email") => Some(published("a message: mail")),
         "git-send-email" => Some(published("a message: mail")),
         name if MAILERS.contains(&name) => mail(call),
@@ -203,49 +205,15 @@ fn published(what: &str) -> Hold {
     Hold::plain(GuardRule::Publish, &format!("it publishes {what}; what others have got cannot be taken back"))
 }
 
-/// Words of a command that are looked at for what it publishes.
-const WORDS_MAX: usize = 64;
-
-/// The words of a command without options and the values that the options of package managers take.
+/// The words of a command, from where a runner over many packages ends: `yarn workspace NAME publish`, `yarn workspaces
+/// foreach npm publish`, `pnpm recursive publish`.
 fn words(call: &Call) -> Vec<String> {
-    let values = [
-        "--filter",
-        "-F",
-        "-C",
-        "--dir",
-        "--prefix",
-        "-w",
-        "--workspace",
-        "--cwd",
-        "--registry",
-        "--tag",
-        "--access",
-        "--otp",
-        "-p",
-        "--package",
-        "--manifest-path",
-        "--config",
-        "-R",
-        "--repo",
-        "-f",
-        "--project-name",
-        "-c",
-    ];
-    // What publishes says so in its first words; a list of a thousand files does not make this slow.
-    let mut rest: Vec<Field> = call.args.iter().skip(1).take(WORDS_MAX).cloned().collect();
-    let mut words = Vec::new();
-    while !rest.is_empty() {
-        let (_, next) = rest_of(&rest, &values, 0);
-        let Some((first, more)) = next.split_first() else { break };
-        if !(call.name() == "cargo" && first.text().starts_with('+')) {
-            words.push(first.text());
-        }
-        rest = more.to_vec();
-    }
+    let mut words = command::words(call);
     let at = words.iter().position(|word| word == "publish" || word == "npm");
     match (call.name().as_str(), words.first().map(String::as_str), at) {
-        // `yarn workspace NAME publish`, `yarn workspaces foreach npm publish`
-        ("yarn", Some("workspace" | "workspaces"), Some(at)) => words.split_off(at),
+        ("yarn", Some("workspace" | "workspaces"), Some(at)) | ("pnpm", Some("recursive"), Some(at)) => {
+            words.split_off(at)
+        }
         _ => words,
     }
 }
@@ -260,7 +228,7 @@ fn module(call: &Call) -> Option<Call> {
     match at {
         Some(at) => Some(call.with_args(call.args.get(at + 1..)?.to_vec())),
         None => {
-            let words = call.plain_words();
+            let words = command::words(call);
             let uploads = words.first().is_some_and(|word| word.ends_with("setup.py"))
                 && words.iter().any(|word| matches!(word.as_str(), "upload" | "register"));
             uploads.then(|| call.with_args(vec![Field::of("twine"), Field::of("upload")]))
@@ -279,7 +247,9 @@ fn only_prepares(call: &Call) -> bool {
     short
         || call.has_any(&["--snapshot", "--skip-publish", "--no-publish", "--preview", "--check"])
         || call.words().iter().any(skips)
-        || call.options(&["-r", "--repository"]).iter().any(|name| name.text() == "testpypi")
+        || call.options(&["-r", "--repository", "--index"]).iter().any(|name| name.text() == "testpypi")
+        || named_host(call).is_some_and(|host| host == "test.pypi.org")
+        || names_folder(call)
 }
 
 /// Whether publishing to a host passes.
@@ -295,8 +265,8 @@ fn image(site: &Site<'_>, call: &Call, plain: &[&str]) -> Option<Hold> {
             let last = call.operands().last().map(|field| (*field).clone());
             vec![last.filter(|field| !field.is_partly_unknown()).map_or_else(String::new, |field| field.text())]
         }
-        ["compose", .., "push"] | ["compose", "push", ..] => vec![String::new()],
-        _ if plain.contains(&"build") || plain.contains(&"bake") => {
+        ["compose", "push", ..] => vec![String::new()],
+        ["build" | "bake", ..] | [_, "build" | "bake", ..] => {
             let output = call.options(&["-o", "--output"]);
             let pushes = call.has_any(&["--push"]) || output.iter().any(|value| value.text().contains("push=true"));
             if !pushes {
@@ -307,7 +277,7 @@ fn image(site: &Site<'_>, call: &Call, plain: &[&str]) -> Option<Hold> {
         }
         _ => return None,
     };
-    let hosts = images.iter().map(|image| image_host(image));
+    let hosts = images.iter().filter(|image| !is_local_image(image)).map(|image| image_host(image));
     let reached = hosts.into_iter().find(|host| !passes_to(site, host))?;
     Some(published(&format!("an image at `{reached}`")))
 }
@@ -319,8 +289,7 @@ fn copied(site: &Site<'_>, call: &Call, plain: &[&str]) -> Option<Hold> {
             && matches!(plain.first(), Some(&"build" | &"publish" | &"apply"))
             && !call.has_short(&['L']));
     let target = plain.last()?;
-    let local = ["dir:", "oci:", "docker-archive:", "docker-daemon:", "oci-archive:", "containers-storage:"];
-    if !pushes || call.has_any(&["--local"]) || local.iter().any(|kind| target.starts_with(kind)) {
+    if !pushes || call.has_any(&["--local"]) || is_local_image(target) {
         return None;
     }
     let host = image_host(target.trim_start_matches("docker://").trim_start_matches("oci://"));
@@ -365,12 +334,32 @@ fn tasks(plain: &[&str]) -> Option<Hold> {
     Some(published(&format!("a package (`{found}`)")))
 }
 
-fn is_amazon_message(pair: &[&str]) -> bool {
+/// Goals of Maven that publish, also behind others; into a folder, or with the deployment left out, they do not.
+fn goals(site: &Site<'_>, call: &Call, plain: &[&str]) -> Option<Hold> {
+    let publishes = |word: &&&str| {
+        matches!(**word, "deploy" | "release:perform" | "nexus-staging:release" | "central-publishing:publish")
+            || word.starts_with("deploy:deploy")
+    };
+    let found = plain.iter().find(publishes)?;
+    let defined = |name: &str| {
+        let value = |word: &String| word.trim_start_matches("-D").strip_prefix(name).map(str::to_owned);
+        call.words().iter().find_map(value)
+    };
+    let skipped = defined("maven.deploy.skip").is_some_and(|value| value != "=false");
+    let elsewhere = defined("altDeploymentRepository=").or_else(|| defined("url="));
+    let local = elsewhere.as_ref().is_some_and(|place| place.contains("file:"));
+    let host = elsewhere.and_then(|place| place.find("http").and_then(|at| Address::of(place.get(at..)?)));
+    let host = host.map_or_else(|| MAVEN.to_owned(), |address| address.host);
+    let held = !skipped && !local && !passes_to(site, &host);
+    held.then(|| published(&format!("a package at `{host}` (`{found}`)")))
+}
+
+fn is_amazon_message(words: &[&str]) -> bool {
     matches!(
-        pair,
-        ["sns", "publish" | "publish-batch"]
-            | ["ses" | "sesv2", "send-email" | "send-raw-email" | "send-bulk-email" | "send-templated-email"]
-            | ["pinpoint", "send-messages"]
+        words,
+        ["sns", "publish" | "publish-batch", ..]
+            | ["ses" | "sesv2", "send-email" | "send-raw-email" | "send-bulk-email" | "send-templated-email", ..]
+            | ["pinpoint", "send-messages", ..]
     )
 }
 

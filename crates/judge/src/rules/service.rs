@@ -2,85 +2,54 @@
 
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
+use crate::line::command;
+use crate::site::Site;
 
-/// Judges a call of a service's client.
-pub(super) fn judge(call: &Call) -> Option<Hold> {
-    if call.is_dry_run() || call.asks_for_help() {
+/// Judges a call of a service's client by the words that its command begins with.
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
+    if call.is_dry_run() || command::asks_for_help(call) {
         return None;
     }
-    let words = call.words();
-    let plain: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
-    if plain.first().is_some_and(|word| *word == "help") {
-        return None;
-    }
-    let says = |wanted: &[&str]| plain.iter().any(|word| wanted.contains(word));
-    let reason = match call.name().as_str() {
-        "kubectl" | "oc" if says(&["delete"]) => cluster(call, &plain)?,
-        "kubectl" | "oc" if says(&["replace"]) && call.has_any(&["--force"]) => {
-            "it deletes and makes anew what a file describes"
-        }
-        "kubectl" | "oc" if says(&["apply"]) && call.has_any(&["--prune"]) => {
-            "it deletes what a folder no longer describes"
-        }
-        "kustomize" | "kapp" | "skaffold" | "tilt" if says(&["delete", "down"]) => {
-            "it deletes what a project describes from a cluster"
-        }
-        "helmfile" | "helmsman" if says(&["destroy"]) => "it removes releases from a cluster",
-        "helm" if says(&["uninstall", "delete"]) => "it removes a release from a cluster",
-        "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "cdktf" => infrastructure(call, &plain)?,
-        "serverless" | "sls" | "sam" if says(&["remove", "delete"]) => "it removes a deployed stack",
-        "docker" | "podman" | "nerdctl" => containers(call, &plain)?,
-        "docker-compose" if says(&["down", "rm"]) && (call.has_short(&['v']) || call.has_any(&["--volumes"])) => {
-            VOLUMES
-        }
-        "aws" => amazon(&plain)?,
-        "gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci"
-            if says(&["delete", "destroy", "purge"]) =>
-        {
-            "it deletes something in the cloud"
-        }
-        "gh" | "glab" => forge(call, &plain)?,
-        "heroku"
-            if plain
-                .iter()
-                .any(|word| word.ends_with(":destroy") || word.ends_with(":reset") || word.ends_with(":delete")) =>
-        {
-            "it destroys an application or its data"
-        }
-        "fly" | "flyctl" if says(&["destroy"]) => "it destroys an application or its data",
-        "vercel" | "netlify" | "firebase"
-            if says(&["remove", "rm", "sites:delete", "projects:delete", "firestore:delete", "hosting:disable"]) =>
-        {
-            "it deletes a deployed project or its data"
-        }
-        "npm" | "pnpm" | "yarn" if says(&["unpublish"]) => "it removes a published package",
-        "gem" if says(&["yank"]) => "it removes a published package",
-        "etcdctl" if says(&["del"]) && call.has_any(&["--prefix", "--from-key"]) => "it deletes many keys of a cluster",
-        "consul" if says(&["delete"]) && call.has_any(&["-recurse"]) => "it deletes many keys of a cluster",
-        "vault" if says(&["delete", "destroy"]) => "it deletes secrets of a vault",
-        "vault" if says(&["disable"]) && says(&["secrets", "auth"]) => "it deletes secrets of a vault",
-        "bq" if says(&["rm"]) => "it deletes tables or a data set",
-        "turso" if says(&["destroy"]) => "it destroys a database",
-        "eksctl" | "kops" | "k3d" if says(&["delete"]) && says(&["cluster", "nodegroup", "fargateprofile"]) => {
-            "it deletes a cluster"
-        }
-        name if name.starts_with("kafka-topics") && call.has_any(&["--delete"]) => {
-            "it deletes a topic with its messages"
-        }
-        "restic" if says(&["forget"]) && call.has_any(&["--prune"]) => "it deletes backups",
-        "borg" if says(&["delete", "prune"]) => "it deletes backups",
-        _ => return None,
-    };
+    let words = command::words(call);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let kinds = [clusters, infrastructure, containers, clouds, hosting, stores, backups];
+    let reason = kinds.iter().find_map(|kind| kind(call, &words)).or_else(|| forge(site, call, &words))?;
     Some(Hold::plain(GuardRule::Service, reason))
 }
 
 const VOLUMES: &str = "it deletes volumes with the data in them";
+const CLOUD: &str = "it deletes something in the cloud";
+const PACKAGE: &str = "it removes a published package";
 
-fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
+fn clusters(call: &Call, words: &[&str]) -> Option<&'static str> {
+    Some(match (call.name().as_str(), words) {
+        ("kubectl" | "oc", ["delete", rest @ ..]) => return resources(call, rest),
+        ("kubectl" | "oc", ["replace", ..]) if call.has_any(&["--force"]) => {
+            "it deletes and makes anew what a file describes"
+        }
+        ("kubectl" | "oc", ["apply", ..]) if call.has_any(&["--prune"]) => {
+            "it deletes what a folder no longer describes"
+        }
+        ("kustomize" | "kapp" | "skaffold" | "tilt", ["delete" | "down", ..]) => {
+            "it deletes what a project describes from a cluster"
+        }
+        ("helmfile" | "helmsman", ["destroy", ..]) => "it removes releases from a cluster",
+        ("helm", ["uninstall" | "delete" | "del" | "un", ..]) => "it removes a release from a cluster",
+        ("eksctl" | "kops", ["delete", "cluster" | "nodegroup" | "fargateprofile", ..])
+        | ("kind", ["delete", "cluster" | "clusters", ..])
+        | ("k3d", ["cluster", "delete", ..]) => "it deletes a cluster",
+        _ => return None,
+    })
+}
+
+/// `kubectl delete`: the first word names the kinds, unless every word is `kind/name`.
+fn resources(call: &Call, rest: &[&str]) -> Option<&'static str> {
     let kinds = [
         "ns",
         "namespace",
         "namespaces",
+        "project",
+        "projects",
         "pv",
         "pvc",
         "persistentvolume",
@@ -99,77 +68,211 @@ fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
         "secret",
         "secrets",
     ];
-    let named = plain.iter().flat_map(|word| word.split([',', '/'])).any(|word| kinds.contains(&word));
-    let all = call.has_any(&["--all", "-A", "--all-namespaces"]) || plain.contains(&"all");
-    let described = call.has_any(&["-f", "--filename", "-k", "--kustomize", "-R"])
+    let slashed = rest.iter().filter_map(|word| word.split_once('/')).map(|(kind, _)| kind);
+    let first = rest.first().copied().filter(|word| !word.contains('/')).unwrap_or_default();
+    let named = first.split(',').chain(slashed).any(|word| kinds.contains(&word) || word == "all");
+    let all = call.has_any(&["--all", "-A", "--all-namespaces"]);
+    let described = call.has_any(&["-f", "--filename", "-k", "--kustomize", "-R", "--raw"])
         || call.words().iter().any(|word| word.starts_with("-f") || word.starts_with("-k"));
+    if rest.first().is_some_and(|word| word.is_empty()) {
+        return Some("it deletes from a cluster what cannot be known before it runs");
+    }
     let reason = "it deletes a namespace, volumes, everything of a kind or all that a file describes from a cluster";
     (named || all || described).then_some(reason)
 }
 
-fn infrastructure(call: &Call, plain: &[&str]) -> Option<&'static str> {
-    let destroys = plain.contains(&"destroy") || (plain.contains(&"apply") && call.has_any(&["-destroy", "--destroy"]));
-    let plans = plain.contains(&"plan") || plain.contains(&"preview");
-    let forgets = match plain {
-        ["state", "rm" | "push", ..] | ["workspace", "delete", ..] => true,
-        ["state", "delete", ..] | ["stack", "rm" | "remove", ..] => true,
-        _ => plain.windows(2).any(|pair| pair == ["state", "rm"]),
+fn infrastructure(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let forgets = "it deletes what is known of the infrastructure, which nobody can put back";
+    let destroys = "it destroys the infrastructure that a project describes";
+    let name = call.name();
+    let words = match (name.as_str(), words) {
+        ("terragrunt", ["run-all" | "run", rest @ ..]) => rest,
+        _ => words,
     };
-    if forgets {
-        return Some("it deletes what is known of the infrastructure, which nobody can put back");
+    match (name.as_str(), words) {
+        ("terraform" | "tofu" | "terragrunt", ["state", "rm" | "push", ..] | ["workspace", "delete", ..])
+        | ("pulumi", ["state", "delete", ..] | ["stack", "rm" | "remove", ..]) => Some(forgets),
+        ("terraform" | "tofu" | "terragrunt" | "cdk" | "cdktf", ["destroy" | "destroy-all", ..]) => Some(destroys),
+        ("terraform" | "tofu" | "terragrunt", ["apply", ..]) => {
+            call.has_any(&["-destroy", "--destroy"]).then_some(destroys)
+        }
+        ("pulumi", ["destroy" | "down" | "dn", ..]) => (!call.has_any(&["--preview-only"])).then_some(destroys),
+        ("serverless" | "sls", ["remove", ..]) | ("sam", ["delete", ..]) => Some("it removes a deployed stack"),
+        _ => None,
     }
-    (destroys && !plans).then_some("it destroys the infrastructure that a project describes")
 }
 
-fn containers(call: &Call, plain: &[&str]) -> Option<&'static str> {
+fn containers(call: &Call, words: &[&str]) -> Option<&'static str> {
     let volumes = call.has_short(&['v']) || call.has_any(&["--volumes"]);
-    let lost = match plain {
-        ["system", "prune", ..] => call.has_any(&["--volumes"]),
-        ["system", "reset", ..] => true,
-        ["volume", "rm" | "remove" | "prune", ..] => true,
-        words if words.contains(&"compose") && words.contains(&"down") => volumes,
-        words if words.contains(&"compose") && words.contains(&"rm") => volumes,
+    let lost = match (call.name().as_str(), words) {
+        ("docker" | "podman" | "nerdctl", ["system", "prune", ..]) => call.has_any(&["--volumes"]),
+        ("docker" | "podman" | "nerdctl", ["system", "reset", ..] | ["volume", "rm" | "remove" | "prune", ..]) => true,
+        ("docker" | "podman" | "nerdctl", ["compose", "down" | "rm", ..]) => volumes,
+        ("docker-compose" | "podman-compose", ["down" | "rm", ..]) => volumes,
         _ => false,
     };
     lost.then_some(VOLUMES)
 }
 
-fn amazon(plain: &[&str]) -> Option<&'static str> {
-    let deletes = |verb: &&str| ["delete-", "terminate-", "purge-"].iter().any(|start| verb.starts_with(start));
-    let lost = plain.windows(2).any(|pair| match pair {
-        [_, verb] => deletes(verb),
+fn clouds(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let lost = match (call.name().as_str(), words) {
+        ("aws", words) => amazon(words),
+        // Objects and buckets have a rule of their own.
+        ("gcloud" | "az", ["storage", ..] | ["alpha" | "beta", "storage", ..]) => false,
+        ("gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci" | "scw" | "vultr-cli", words)
+        | ("pscale" | "neonctl" | "atlas" | "confluent" | "render", words) => {
+            matches!(verb_of(words), Some("delete" | "destroy" | "purge" | "terminate"))
+        }
         _ => false,
-    });
-    lost.then_some("it deletes something in the cloud")
+    };
+    lost.then_some(CLOUD)
 }
 
-fn forge(call: &Call, plain: &[&str]) -> Option<&'static str> {
+/// The verb of a command that names groups first: `compute instances delete NAME`. What stands behind it is a name.
+fn verb_of<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let verbs = [
+        "delete",
+        "destroy",
+        "purge",
+        "terminate",
+        "list",
+        "ls",
+        "describe",
+        "show",
+        "get",
+        "read",
+        "tail",
+        "cat",
+        "view",
+        "search",
+        "query",
+        "create",
+        "update",
+        "set",
+        "add",
+        "deploy",
+        "apply",
+        "submit",
+        "import",
+        "export",
+        "copy",
+        "cp",
+        "mv",
+        "move",
+        "ssh",
+        "scp",
+        "exec",
+        "invoke",
+        "call",
+        "connect",
+        "attach",
+        "detach",
+        "start",
+        "stop",
+        "restart",
+        "reset",
+        "resize",
+        "enable",
+        "disable",
+        "wait",
+        "test",
+        "login",
+        "logout",
+        "use",
+        "activate",
+    ];
+    let starts = ["list-", "get-", "describe-", "set-", "add-", "print-", "create-", "update-"];
+    let is_verb = |word: &&str| verbs.contains(word) || starts.iter().any(|start| word.starts_with(start));
+    words.iter().skip(1).copied().find(is_verb)
+}
+
+fn amazon(words: &[&str]) -> bool {
+    let deletes = |operation: &str| {
+        ["delete-", "terminate-", "purge-", "batch-delete-"].iter().any(|start| operation.starts_with(start))
+    };
+    match words {
+        // The service before it is not known.
+        [operation, ..] if deletes(operation) => true,
+        [_, _, "help", ..] => false,
+        // One thing by its full name.
+        ["s3api", "delete-object", ..] | ["dynamodb", "delete-item", ..] | ["sqs", "delete-message", ..] => false,
+        ["kms", "schedule-key-deletion", ..] => true,
+        [_, operation, ..] => deletes(operation),
+        _ => false,
+    }
+}
+
+fn hosting(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let application = "it destroys an application or its data";
+    let project = "it deletes a deployed project or its data";
+    Some(match (call.name().as_str(), words) {
+        ("heroku", [verb, ..]) if [":destroy", ":reset", ":delete"].iter().any(|end| verb.ends_with(end)) => {
+            application
+        }
+        ("fly" | "flyctl", ["destroy", ..] | [_, "destroy", ..]) => application,
+        ("vercel", ["remove" | "rm", ..] | ["project" | "projects", "remove" | "rm", ..])
+        | ("netlify", ["sites:delete", ..])
+        | ("firebase", ["projects:delete" | "firestore:delete" | "database:remove" | "hosting:disable", ..])
+        | ("wrangler", ["delete", ..] | ["d1" | "queues" | "kv:namespace", "delete", ..])
+        | ("wrangler", ["kv", "namespace", "delete", ..] | ["pages", "project", "delete", ..]) => project,
+        ("npm" | "pnpm" | "yarn", ["unpublish", ..]) | ("gem", ["yank", ..]) => PACKAGE,
+        _ => return None,
+    })
+}
+
+fn stores(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let keys = "it deletes many keys of a cluster";
+    let secrets = "it deletes secrets of a vault";
+    Some(match (call.name().as_str(), words) {
+        ("etcdctl", ["del", ..]) if call.has_any(&["--prefix", "--from-key"]) => keys,
+        ("consul", ["kv", "delete", ..]) if call.has_any(&["-recurse"]) => keys,
+        ("vault", ["delete", ..] | [_, "delete" | "destroy", ..] | ["kv", "metadata", "delete", ..]) => secrets,
+        ("vault", ["secrets" | "auth", "disable", ..]) => secrets,
+        ("bq", ["rm", ..]) => "it deletes tables or a data set",
+        ("turso", [_, "destroy", ..]) => "it destroys a database",
+        (name, _) if name.starts_with("kafka-topics") && call.has_any(&["--delete"]) => {
+            "it deletes a topic with its messages"
+        }
+        _ => return None,
+    })
+}
+
+fn backups(call: &Call, words: &[&str]) -> Option<&'static str> {
+    let deletes = match (call.name().as_str(), words) {
+        ("restic", ["forget", ..]) => call.has_any(&["--prune"]),
+        ("restic", ["prune", ..]) | ("borg", ["delete" | "prune", ..]) => true,
+        _ => false,
+    };
+    (deletes && !call.has_short(&['n'])).then_some("it deletes backups")
+}
+
+fn forge(site: &Site<'_>, call: &Call, words: &[&str]) -> Option<&'static str> {
+    if !matches!(call.name().as_str(), "gh" | "glab") {
+        return None;
+    }
     let method = call.option(&["-X", "--method"]).map(|field| field.text().to_uppercase());
-    let lost = match plain {
-        ["repo" | "release" | "project" | "secret" | "gist", "delete" | "remove", ..] => true,
-        ["repo", "archive" | "rename", ..] => false,
-        ["api", ..] => match method.as_deref() {
-            Some("DELETE") => !plain.iter().any(|word| is_passing(word)),
-            Some("PATCH" | "PUT" | "POST") => rewrites_branch(&call.words()),
-            Some(_) | None => false,
-        },
+    let lost = match (words, method.as_deref()) {
+        (["repo" | "release" | "project" | "secret" | "gist", "delete" | "remove", ..], _) => true,
+        (["api", address, ..], Some("DELETE")) => !is_passing(site, address),
+        (["api", address, ..], Some("PATCH" | "PUT" | "POST")) => {
+            branch_of(address).is_some_and(|branch| site.world.facts.protects(branch))
+                && call.words().iter().any(|word| word == "force=true")
+        }
         _ => false,
     };
     lost.then_some("it deletes something at the forge that others rely on")
 }
 
-/// Things at a forge that anybody puts back with one click.
-fn is_passing(address: &str) -> bool {
+/// Things at a forge that anybody puts back with one click, and branches that nobody protects.
+fn is_passing(site: &Site<'_>, address: &str) -> bool {
     let kinds = ["labels", "assignees", "reactions", "requested_reviewers", "subscription", "caches", "lock"];
+    let branch = branch_of(address).is_some_and(|branch| !branch.is_empty() && !site.world.facts.protects(branch));
     address.contains("issues/") && address.split('/').any(|part| kinds.contains(&part))
         || address.split('/').any(|part| matches!(part, "requested_reviewers" | "caches" | "subscription"))
+        || branch
 }
 
-/// A protected branch that is moved by force through the forge's own interface.
-fn rewrites_branch(words: &[String]) -> bool {
-    let branch = |word: &String| {
-        let name = word.split_once("git/refs/heads/").map(|(_, name)| name).unwrap_or_default().to_owned();
-        matches!(name.as_str(), "main" | "master") || name.starts_with("release/")
-    };
-    words.iter().any(branch) && words.iter().any(|word| word == "force=true")
+/// The branch that an address of a forge's own interface names.
+fn branch_of(address: &str) -> Option<&str> {
+    address.split_once("git/refs/heads/").map(|(_, branch)| branch)
 }

@@ -5,70 +5,39 @@
 
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
+use crate::line::command;
 
 /// Judges a call of a client for cloud storage.
 pub(super) fn judge(call: &Call) -> Option<Hold> {
-    let words = call.plain_words();
-    let plain: Vec<&str> = words.iter().map(String::as_str).collect();
-    let removes = match call.name().as_str() {
-        "aws" => amazon(call, &plain),
-        "gsutil" => google(call, &plain),
-        "gcloud" | "gcloudx" => match behind(&plain, "storage") {
-            Some(["rsync", ..]) => call.has_any(&["--delete-unmatched-destination-objects"]),
-            Some(rest) => google(call, rest),
-            None => false,
+    let words = command::words(call);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let removes = match (call.name().as_str(), words.as_slice()) {
+        ("aws", words) => amazon(call, words),
+        ("gsutil", words) => google(call, words),
+        ("gcloud", ["storage", rest @ ..] | ["alpha" | "beta", "storage", rest @ ..]) => match rest {
+            ["rsync", ..] => call.has_any(&["--delete-unmatched-destination-objects"]),
+            rest => google(call, rest),
         },
-        "az" => match behind(&plain, "storage") {
-            Some([_, verb, ..]) => verb.starts_with("delete") || *verb == "remove",
-            Some(["remove", ..]) => true,
-            Some(_) | None => false,
-        },
-        "azcopy" => match plain.first() {
-            Some(&"remove" | &"rm") => true,
-            Some(&"sync") => is_on(call, "--delete-destination"),
-            Some(_) | None => false,
-        },
-        "s3cmd" | "s4cmd" => match plain.first() {
-            Some(&"rb") => true,
-            Some(&"del" | &"rm") => many(call, &plain),
-            Some(&"sync") => call.has_any(&["--delete-removed"]),
-            Some(_) | None => false,
-        },
-        "s5cmd" => {
-            plain.first() == Some(&"rb") || says(&plain, &["rm"]) && many(call, &plain) || {
-                says(&plain, &["sync"]) && call.has_any(&["--delete"])
-            }
-        }
-        "mc" | "mcli" => match plain.first() {
-            Some(&"rb") => true,
-            Some(&"rm") => many(call, &plain),
-            Some(&"mirror") => call.has_any(&["--remove"]),
-            Some(_) | None => false,
-        },
-        "rclone" => says(&plain, &["purge", "delete", "sync", "rmdirs", "cleanup"]),
-        "b2" => {
-            says(&plain, &["delete-bucket", "bucket"]) && says(&plain, &["delete-bucket", "delete"]) || {
-                plain.first() == Some(&"rm") && many(call, &plain)
-            }
-        }
-        "ossutil" | "ossutil64" | "coscli" | "obsutil" => says(&plain, &["rm", "rb", "delete"]) && many(call, &plain),
-        "wrangler" => says(&plain, &["r2"]) && says(&plain, &["delete"]),
+        ("az", ["storage", "blob" | "file" | "entity" | "message", "delete", ..]) => false,
+        ("az", ["storage", _, verb, ..]) => verb.starts_with("delete") || *verb == "remove",
+        ("az", ["storage", "remove", ..]) | ("azcopy", ["remove" | "rm", ..]) => true,
+        ("azcopy", ["sync", ..]) => is_on(call, "--delete-destination"),
+        ("s3cmd" | "s4cmd" | "s5cmd" | "mc" | "mcli", ["rb", ..]) => true,
+        ("s3cmd" | "s4cmd", ["del" | "rm", ..]) => many(call, &words),
+        ("s5cmd" | "mc" | "mcli" | "b2", ["rm", ..]) => many(call, &words),
+        ("s3cmd" | "s4cmd", ["sync", ..]) => call.has_any(&["--delete-removed"]),
+        ("s5cmd", ["sync", ..]) => call.has_any(&["--delete"]),
+        ("mc" | "mcli", ["mirror", ..]) => call.has_any(&["--remove"]),
+        ("rclone", ["purge" | "delete" | "sync" | "rmdirs" | "cleanup", ..]) => true,
+        ("b2", ["delete-bucket", ..] | ["bucket", "delete", ..]) => true,
+        ("ossutil" | "ossutil64" | "coscli" | "obsutil", ["rm" | "rb" | "delete", ..]) => many(call, &words),
+        ("wrangler", ["r2", "bucket", "delete", ..]) => true,
         _ => return None,
     };
-    let trial = call.name() == "gsutil" && is_trial(call);
-    let only_shows = call.is_dry_run() || call.asks_for_help() || trial;
+    let trial = matches!((call.name().as_str(), words.first()), ("gsutil", Some(&"rsync"))) && call.has_short(&['n']);
+    let only_shows = call.is_dry_run() || command::asks_for_help(call) || trial;
     let held = removes && !only_shows;
     held.then(|| Hold::plain(GuardRule::Service, "it deletes a bucket, or everything below a name in one"))
-}
-
-fn says(plain: &[&str], wanted: &[&str]) -> bool {
-    plain.iter().any(|word| wanted.contains(word))
-}
-
-/// The words behind one.
-fn behind<'w>(plain: &'w [&'w str], word: &str) -> Option<&'w [&'w str]> {
-    let at = plain.iter().position(|own| *own == word)?;
-    plain.get(at + 1..)
 }
 
 /// Whether more is removed than one object that is named in full.
@@ -86,14 +55,14 @@ fn is_bucket(name: &str) -> bool {
     name.split_once("://").is_some_and(|(_, path)| !path.trim_end_matches('/').contains('/'))
 }
 
-fn amazon(call: &Call, plain: &[&str]) -> bool {
-    match behind(plain, "s3") {
-        Some(["rm", rest @ ..]) => {
+fn amazon(call: &Call, words: &[&str]) -> bool {
+    match words {
+        ["s3", "rm", rest @ ..] => {
             call.has_any(&["--recursive"]) || rest.iter().any(|word| is_bucket(word) && call.has_any(&["--include"]))
         }
-        Some(["rb", ..]) => true,
-        Some(["sync", ..]) => call.has_any(&["--delete"]),
-        Some(_) | None => false,
+        ["s3", "rb", ..] => true,
+        ["s3", "sync", ..] => call.has_any(&["--delete"]),
+        _ => false,
     }
 }
 
@@ -105,11 +74,6 @@ fn google(call: &Call, plain: &[&str]) -> bool {
         ["rsync", ..] => call.has_short(&['d']),
         _ => false,
     }
-}
-
-/// `gsutil rsync -n` only shows.
-fn is_trial(call: &Call) -> bool {
-    call.has_short(&['n']) && call.plain_words().iter().any(|word| word == "rsync")
 }
 
 /// Whether a switch with an optional value is on.

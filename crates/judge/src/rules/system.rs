@@ -2,6 +2,7 @@
 
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place, rest_of};
+use crate::line::command;
 use crate::line::stream::Stream;
 use crate::site::Site;
 use crate::world::Schedule;
@@ -13,13 +14,18 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     }
     let words = call.words();
     let first = words.first().map(String::as_str).unwrap_or_default();
+    let command = command::words(call);
+    let verb = command.first().map(String::as_str).unwrap_or_default();
     let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     let reason = match call.name().as_str() {
         "shutdown" if !says(&["-c", "--show"]) => "it switches the machine off",
         "reboot" | "halt" | "poweroff" => "it switches the machine off or restarts it",
         "init" | "telinit" if matches!(first, "0" | "6") => "it switches the machine off or restarts it",
         "systemctl"
-            if says(&["reboot", "poweroff", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency"]) =>
+            if matches!(
+                verb,
+                "reboot" | "poweroff" | "halt" | "kexec" | "suspend" | "hibernate" | "rescue" | "emergency"
+            ) =>
         {
             "it switches the machine off or restarts it"
         }
@@ -30,8 +36,8 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         }
         "userdel" | "deluser" | "groupdel" | "delgroup" => "it deletes a user or a group",
         "iptables" | "ip6tables" if says(&["-F", "--flush", "-X"]) => "it empties the firewall",
-        "nft" if says(&["flush"]) => "it empties the firewall",
-        "ufw" if says(&["reset"]) => "it empties the firewall",
+        "nft" if verb.split(' ').next() == Some("flush") && !says(&["-c", "--check"]) => "it empties the firewall",
+        "ufw" if verb == "reset" && !call.is_dry_run() => "it empties the firewall",
         "crontab" => return schedule(site, call),
         "atrm" => "it deletes jobs of the schedule",
         "journalctl" if words.iter().any(|word| word.starts_with("--vacuum")) => {
@@ -42,7 +48,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         }
         "auditctl" if call.has_short(&['D']) => "it deletes the rules of the audit",
         "ausearch" | "aureport" => return None,
-        "wevtutil" if says(&["cl", "clear-log"]) => "it deletes a log of the system",
+        "wevtutil" if matches!(verb, "cl" | "clear-log") => "it deletes a log of the system",
         "log" if first == "erase" => "it deletes the system's log",
         "pm2" if first == "flush" => "it deletes the logs of the programs that it runs",
         "history" if call.has_short(&['c']) && call.has_short(&['w']) => "it deletes the history of the shell",

@@ -9,24 +9,67 @@ pub(super) enum Dialect {
     Other,
 }
 
-/// The first statement that deletes tables, databases or all rows.
+/// The first statement that deletes tables, databases or all rows. One in a transaction counts unless the transaction is
+/// rolled back; what stands before or behind it is not.
 pub(super) fn destructive(text: &str, dialect: Dialect) -> Option<String> {
     let statements = statements(text, dialect);
-    let says = |word: &str| statements.iter().any(|statement| statement.first().is_some_and(|first| first == word));
-    let taken_back =
-        dialect == Dialect::Other && says("ROLLBACK") && (says("BEGIN") || says("START")) && !says("COMMIT");
-    if taken_back {
-        return None;
-    }
     let temporary = temporary_tables(&statements);
     let own = |statement: &[String]| {
         let table = statement.iter().skip(2).find(|word| !matches!(word.as_str(), "IF" | "EXISTS"));
         statement.get(1).is_some_and(|word| word == "TABLE") && table.is_some_and(|name| temporary.contains(name))
     };
-    statements
-        .iter()
-        .find(|statement| is_destructive(statement) && !own(statement))
-        .map(|statement| statement.iter().take(4).cloned().collect::<Vec<_>>().join(" "))
+    let mut transaction = Transaction::None;
+    let mut waiting: Option<&Vec<String>> = None;
+    for statement in &statements {
+        let words: Vec<&str> = statement.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["BEGIN", ..] | ["START", "TRANSACTION", ..] => transaction = Transaction::Open,
+            ["ROLLBACK" | "ABORT", rest @ ..] if !rest.contains(&"TO") => {
+                waiting = None;
+                transaction = Transaction::None;
+            }
+            ["COMMIT" | "END", ..] if waiting.is_some() => break,
+            ["COMMIT" | "END", ..] => transaction = Transaction::None,
+            _ if is_destructive(&words) && !own(statement) => {
+                waiting = waiting.or(Some(statement));
+                if transaction == Transaction::None || dialect == Dialect::MySql {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    let is_word = |word: &&String| !matches!(word.as_str(), "(" | ")");
+    waiting.map(|found| found.iter().filter(is_word).take(4).cloned().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether a transaction is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    Open,
+    None,
+}
+
+/// The commands that the server runs: `COPY … TO PROGRAM 'command'`.
+pub(super) fn server_programs(text: &str, dialect: Dialect) -> Vec<String> {
+    let program = |statement: &Vec<String>| {
+        let copies = statement.first().is_some_and(|word| word == "COPY");
+        let at = statement.iter().position(|word| word == "PROGRAM").filter(|_| copies)?;
+        statement.get(at + 1).cloned()
+    };
+    statements(text, dialect).iter().filter_map(program).collect()
+}
+
+/// The commands that a client runs in a shell: `\! command`, `.shell command`, `system command`.
+pub(super) fn client_commands(text: &str, client: &str) -> Vec<String> {
+    let starts: &[&str] = match client {
+        "psql" | "usql" | "pgcli" => &["\\!"],
+        "mysql" | "mariadb" | "mycli" => &["\\!", "system "],
+        "sqlite3" | "duckdb" => &[".shell ", ".system "],
+        _ => &[],
+    };
+    let command = |line: &str| starts.iter().find_map(|start| line.trim_start().strip_prefix(start)).map(str::to_owned);
+    text.lines().filter_map(command).collect()
 }
 
 /// Tables that the text itself makes, and that end with the session.
@@ -52,30 +95,55 @@ pub(super) fn generated(text: &str) -> Option<String> {
     Some(format!("{} generated;\n", found.trim()))
 }
 
-fn is_destructive(words: &[String]) -> bool {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+/// Whether a statement deletes, whatever stands around it.
+fn is_destructive(statement: &[&str]) -> bool {
+    let words: Vec<&str> = statement.iter().copied().filter(|word| !matches!(*word, "(" | ")")).collect();
     match words.as_slice() {
-        ["DROP", "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE", ..] => false,
-        ["DROP", _, ..] => true,
+        ["DROP", what, ..] => !is_made_again(what),
         ["TRUNCATE", _, ..] => true,
         // To measure a statement it is run.
         ["EXPLAIN", rest @ ..] if rest.iter().any(|word| matches!(*word, "ANALYZE" | "ANALYSE")) => {
-            let deletes = rest.iter().position(|word| matches!(*word, "DELETE" | "WITH"));
-            let statement: Vec<String> = rest.iter().skip(deletes.unwrap_or(rest.len())).map(|word| (*word).to_owned()).collect();
-            is_destructive(&statement)
+            let deletes = statement.iter().position(|word| matches!(*word, "DELETE" | "WITH"));
+            deletes.and_then(|at| statement.get(at..)).is_some_and(is_destructive)
         }
         // A block of code: what it runs stands in its texts too.
         ["DO", rest @ ..] => rest.windows(2).any(|pair| {
             matches!(pair, ["DROP", "TABLE" | "SCHEMA" | "DATABASE"] | ["TRUNCATE", _] | ["EXECUTE", "TRUNCATE"])
         }),
-        ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| matches!(pair, ["DROP", what] if !matches!(*what, "CONSTRAINT" | "DEFAULT" | "INDEX" | "KEY" | "NOT" | "FOREIGN" | "PRIMARY" | "IDENTITY"))),
-        ["DELETE", "FROM", rest @ ..] => {
-            !rest.is_empty() && !rest.contains(&"USING") && (!rest.contains(&"WHERE") || holds_for_all(rest))
+        ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| {
+            let kept = ["CONSTRAINT", "DEFAULT", "INDEX", "KEY", "NOT", "FOREIGN", "PRIMARY", "IDENTITY"];
+            matches!(pair, ["DROP", what] if !kept.contains(what))
+        }),
+        ["DELETE", rest @ ..] => {
+            rest.contains(&"FROM") && rest.len() > 1 && (!rest.contains(&"WHERE") || holds_for_all(rest))
         }
         ["PURGE", "BINARY" | "MASTER", "LOGS", ..] | ["RESET", "MASTER", ..] => true,
-        ["WITH", rest @ ..] => rest.windows(2).any(|pair| pair == ["DELETE", "FROM"]) && !rest.contains(&"WHERE"),
+        ["WITH", ..] => deletes_in_part(statement),
         _ => false,
     }
+}
+
+/// Things that hold no data: whoever drops them makes them again.
+fn is_made_again(what: &str) -> bool {
+    matches!(what, "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE")
+}
+
+/// Whether a part of `WITH name AS (DELETE FROM …) …` deletes without a condition of its own.
+fn deletes_in_part(statement: &[&str]) -> bool {
+    let begins = |at: &usize| matches!(statement.get(*at..*at + 2), Some(["DELETE", "FROM"]));
+    (0..statement.len()).filter(begins).any(|at| {
+        let mut depth = 0_usize;
+        for word in statement.iter().skip(at) {
+            match (*word, depth) {
+                ("(", _) => depth += 1,
+                (")", 0) => return true,
+                (")", _) => depth -= 1,
+                ("WHERE", 0) => return false,
+                _ => {}
+            }
+        }
+        true
+    })
 }
 
 /// Whether a condition is true for every row: `WHERE 1=1`, `WHERE true`.
@@ -87,7 +155,8 @@ fn holds_for_all(words: &[&str]) -> bool {
     )
 }
 
-/// The statements as words in upper case; texts become `''`.
+/// The statements as words in upper case, with brackets as words of their own and without texts. Only the text behind
+/// `PROGRAM` is kept: it is a command.
 fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
     let mut statements = vec![Vec::new()];
     let mut word = String::new();
@@ -104,6 +173,10 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
             if letter == '"' {
                 word.push_str("\"\""); // A name stays a word: `DELETE FROM "t"` names a table.
                 end_word(&mut word, &mut statements);
+            } else if statements.last().and_then(|words| words.last()).is_some_and(|word| word == "PROGRAM") {
+                let text = rest.get(..length).unwrap_or_default();
+                word.push_str(text.trim_matches(['\'', '$']));
+                end_word(&mut word, &mut statements);
             }
             rest = rest.get(length..).unwrap_or_default();
             continue;
@@ -114,6 +187,10 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
             statements.push(Vec::new());
         } else if letter.is_whitespace() || "(),\"'$`*!/[]".contains(letter) {
             end_word(&mut word, &mut statements);
+            if matches!(letter, '(' | ')') && statements.last().is_some_and(|words| !words.is_empty()) {
+                word.push(letter);
+                end_word(&mut word, &mut statements);
+            }
         } else if letter == '\\' && word.is_empty() && statements.last().is_some_and(Vec::is_empty) {
             // A client's own command, such as `\dt`: to the end of its line.
             rest = rest.split_once('\n').map_or("", |(_, after)| after);

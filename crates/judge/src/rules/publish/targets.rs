@@ -38,6 +38,19 @@ pub(super) fn named_host(call: &Call) -> Option<String> {
     given.chain(set).chain(last).find_map(|word| Address::of(&word)).map(|address| address.host)
 }
 
+/// Whether a package goes into a folder of this machine: a feed of NuGet, or an index by `file:`.
+pub(super) fn names_folder(call: &Call) -> bool {
+    let feeds = matches!(call.name().as_str(), "dotnet" | "nuget" | "choco");
+    let is_folder = |name: &String| name.starts_with("file:") || (feeds && name.starts_with(['.', '/', '~']));
+    call.options(&OPTIONS).into_iter().filter_map(|field| field.known()).any(|name| is_folder(&name))
+}
+
+/// Whether an image is written into a file, a folder or the store of this machine.
+pub(super) fn is_local_image(image: &str) -> bool {
+    let kinds = ["dir:", "oci:", "docker-archive:", "docker-daemon:", "oci-archive:", "containers-storage:"];
+    kinds.iter().any(|kind| image.strip_prefix(kind).is_some_and(|rest| !rest.starts_with("//")))
+}
+
 /// The registry of an image: the part before its first slash, if that reads like a host.
 pub(super) fn image_host(image: &str) -> String {
     let first = image.split('/').next().filter(|_| image.contains('/')).unwrap_or_default();

@@ -1,0 +1,203 @@
+//! The command of a program with verbs: its plain words in their order, without options and without the values of options.
+//!
+//! `docker --context prod volume rm data` and `docker volume rm data` are the same command. What a rule asks for stands
+//! at the beginning: the words behind it are names, whatever they say.
+
+use crate::line::call::Call;
+
+/// Options that take the next word as their value: of a program, or of a program behind its first word (`docker/compose`).
+/// Only those are needed that may stand before the last word of a verb.
+const VALUES: &[(&str, &str)] = &[
+    ("docker podman nerdctl", "-c --context -H --host --config -l --log-level --tlscacert --tlscert --tlskey"),
+    ("podman", "--connection --url --identity --root --runroot --storage-driver --storage-opt"),
+    ("nerdctl", "-n --namespace -a --address --snapshotter"),
+    (
+        "docker/compose podman/compose nerdctl/compose docker-compose",
+        "-f --file -p --project-name --profile --env-file",
+    ),
+    (
+        "docker/compose podman/compose nerdctl/compose docker-compose",
+        "--project-directory --ansi --parallel --progress",
+    ),
+    ("docker/buildx", "--builder"),
+    (
+        "kubectl oc",
+        "-n --namespace --context --kubeconfig --cluster --user --as --as-group --as-uid --token -s --server",
+    ),
+    ("kubectl oc", "--request-timeout -v --v --cache-dir --certificate-authority --client-certificate --client-key"),
+    ("kubectl oc", "--tls-server-name --username --password --profile -o --output -l --selector --field-selector"),
+    ("kubectl oc", "-f --filename -k --kustomize --grace-period --timeout"),
+    ("crictl", "-r --runtime-endpoint -i --image-endpoint -t --timeout -c --config"),
+    ("helm", "-n --namespace --kube-context --kubeconfig --kube-apiserver --kube-token --kube-as-user --kube-as-group"),
+    ("helm", "--kube-ca-file --registry-config --repository-config --repository-cache --burst-limit --qps"),
+    ("helmfile", "-e --environment -f --file -l --selector -n --namespace --kube-context --log-level -b --helm-binary"),
+    ("kapp skaffold tilt kustomize", "-n --namespace -f --filename -p --profile --kubeconfig --kube-context --context"),
+    ("terragrunt", "--terragrunt-working-dir --terragrunt-config --working-dir --config --log-level"),
+    ("pulumi", "-C --cwd --color --tracing --profiling -v --verbose -s --stack"),
+    ("cdk cdktf", "-a --app -c --context --profile -o --output -r --role-arn --toolkit-stack-name"),
+    ("serverless sls sam", "-s --stage -r --region --aws-profile --profile -c --config --config-env --config-file"),
+    ("aws", "--profile --region --output --query --endpoint-url --ca-bundle --color --cli-read-timeout"),
+    ("aws", "--cli-connect-timeout --cli-binary-format"),
+    ("gcloud", "--project --account --configuration --format --verbosity --billing-project --flags-file --filter"),
+    ("gcloud", "--impersonate-service-account --access-token-file --zone --region --location --cluster"),
+    ("az", "--subscription -g --resource-group -o --output --query -n --name"),
+    ("doctl", "-t --access-token -c --config --context -o --output -u --api-url"),
+    (
+        "hcloud scw vultr-cli linode-cli oci",
+        "--context --config --config-file --endpoint --profile -p --region -o --output",
+    ),
+    (
+        "pscale neonctl atlas confluent render",
+        "--org --project-id --projectId -o --output --profile --api-key --context",
+    ),
+    ("gh glab hub tea", "-R --repo -X --method -f -F --field --raw-field -H --header --hostname --input -q --jq"),
+    ("gh glab hub tea", "-t --template --title -n --notes --cache -g --group"),
+    ("heroku fly flyctl", "-a --app -r --remote -t --access-token -c --config"),
+    ("vercel", "--token -t --scope -S --cwd -A --local-config -Q --global-config"),
+    ("netlify firebase", "--auth --site --filter -P --project --token -c --config --account"),
+    ("npm pnpm yarn bun lerna", "--loglevel --userconfig --globalconfig --cache --prefix -C --registry"),
+    ("npm pnpm yarn bun lerna", "--tag --access --otp --script-shell --omit --include --auth-type --filter -F --dir"),
+    ("npm pnpm yarn bun lerna", "--reporter --cwd --config --concurrency --scope"),
+    ("npm", "-w --workspace"),
+    ("cargo", "--color --config -C -Z --manifest-path -p --package --registry --index --token --target-dir -j --jobs"),
+    ("cargo", "--features -F --target --profile"),
+    ("uv", "--directory --project --color --config-file --cache-dir --index --index-url --default-index -p --python"),
+    ("uv", "--allow-insecure-host -t --token -u --username --publish-url --check-url"),
+    ("poetry", "-C --directory -P --project -r --repository -u --username -p --password --dist-dir --cert"),
+    (
+        "hatch pdm rye flit",
+        "-e --env -p --project --data-dir --cache-dir --config -c -f --ini-path -r --repo --repository",
+    ),
+    ("mvn mvnw", "-pl --projects -P --activate-profiles -s --settings -gs --global-settings -T --threads -f --file"),
+    ("mvn mvnw", "-l --log-file -t --toolchains -rf --resume-from -D -b --builder"),
+    ("gradle gradlew", "-p --project-dir -c --settings-file -b --build-file -g --gradle-user-home -I --init-script"),
+    ("gradle gradlew", "-x --exclude-task --console --priority --max-workers -P --project-prop -D --system-prop"),
+    (
+        "s3cmd s4cmd s5cmd",
+        "-c --config --access_key --secret_key --region --host --host-bucket --endpoint-url --profile",
+    ),
+    ("s3cmd s4cmd s5cmd", "--credentials-file --log --numworkers -r --retry-count"),
+    ("mc mcli", "-C --config-dir --resolve --limit-upload --limit-download"),
+    ("rclone", "--config --transfers --checkers --log-file --log-level --bwlimit --include --exclude --filter"),
+    ("gsutil", "-h -o -u -i"),
+    ("ossutil ossutil64 coscli obsutil", "-c --config-file -e --endpoint -i -k"),
+    ("wrangler", "-c --config -e --env --cwd --env-file"),
+    (
+        "redis-cli valkey-cli keydb-cli",
+        "-h -p -s -a -u -n -r -i -d -D -X -t --user --pass --cacert --cacertdir --cert --key",
+    ),
+    ("redis-cli valkey-cli keydb-cli", "--sni --tls-ciphers --tls-ciphersuites"),
+    ("restic", "-r --repo --repository-file -p --password-file --password-command -o --option --cache-dir --key-hint"),
+    ("borg", "--remote-path --rsh --lock-wait --umask --log-json"),
+    ("systemctl", "-H --host -M --machine -t --type -p --property -s --signal -n --lines -o --output --root --state"),
+    ("cryptsetup nft", "-c --cipher -s --key-size -h --hash -d --key-file -S --key-slot --type -I -D --define"),
+    ("mysqladmin", "-h --host -u --user -P --port -S --socket --protocol --defaults-file"),
+    ("etcdctl vault consul", "--endpoints --cacert --cert --key --user -address -namespace"),
+    ("rails rake", "-f --rakefile -C --directory -I -r --require -e --environment"),
+    ("prisma alembic", "--schema -c --config -n --name -x"),
+    ("knex sequelize sequelize-cli typeorm", "--knexfile --env --cwd --config --url -d --dataSource"),
+    ("diesel sqlx", "-D --database-url --config-file --migration-dir --source"),
+    ("dbmate", "-u --url -e --env -d --migrations-dir -s --schema-file"),
+    ("supabase", "--workdir --profile --db-url"),
+    ("liquibase", "--url --username --password --defaults-file --changelog-file"),
+    ("git", "-C -c --git-dir --work-tree --namespace"),
+];
+
+/// A plain word of a command, and which of the call's arguments it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlainWord {
+    pub(crate) at: usize,
+    pub(crate) text: String,
+}
+
+/// The plain words of a command, as text; one that cannot be known is empty.
+pub(crate) fn words(call: &Call) -> Vec<String> {
+    placed_words(call).into_iter().map(|word| word.text).collect()
+}
+
+/// The plain words of a command with their places.
+pub(crate) fn placed_words(call: &Call) -> Vec<PlainWord> {
+    let name = call.name();
+    let mut words: Vec<PlainWord> = Vec::new();
+    let mut args = call.args.iter().enumerate().skip(1);
+    while let Some((at, field)) = args.next() {
+        let text = field.text();
+        if text == "--" {
+            words.extend(args.map(|(at, field)| PlainWord { at, text: field.text() }));
+            break;
+        }
+        if text.len() > 1 && text.starts_with('-') {
+            let first = words.first().map(|word| word.text.as_str());
+            if takes_value(&name, first, &text) {
+                args.next();
+            }
+            continue;
+        }
+        // `docker $OPTIONS volume rm x`, `cargo +nightly publish`
+        let before_verb = text.is_empty() || (name == "cargo" && text.starts_with('+'));
+        if !(words.is_empty() && before_verb) {
+            words.push(PlainWord { at, text });
+        }
+    }
+    words
+}
+
+/// Whether a program only tells about itself. A version beside a verb is one that the verb is about.
+pub(crate) fn asks_for_help(call: &Call) -> bool {
+    let words = words(call);
+    let short = call.has_any(&["-h"]) && !takes_value(&call.name(), None, "-h");
+    short
+        || call.has_any(&["--help", "-help"])
+        || words.first().is_some_and(|word| word == "help")
+        || (words.is_empty() && call.has_any(&["--version"]))
+}
+
+fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
+    let is_own = |program: &str| match program.split_once('/') {
+        Some((program, word)) => program == name && first == Some(word),
+        None => program == name,
+    };
+    VALUES.iter().any(|(programs, options)| {
+        programs.split(' ').any(is_own) && options.split_whitespace().any(|known| known == option)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::call::Place;
+    use crate::line::field::Field;
+    use crate::line::stream::Stream;
+
+    fn call(line: &str) -> Call {
+        let args = line.split(' ').map(Field::of).collect();
+        Call { args, env: Vec::new(), stdin: Stream::Closed, place: Place::Here }
+    }
+
+    #[test]
+    fn a_command_is_its_words_without_options_and_their_values() {
+        for (line, command) in [
+            ("docker --context prod volume rm data", "volume rm data"),
+            ("docker --context=prod volume rm -f data", "volume rm data"),
+            ("docker compose -f dev.yml -p x down -v", "compose down"),
+            ("kubectl -n prod delete pvc data", "delete pvc data"),
+            ("kubectl delete -n prod pvc data", "delete pvc data"),
+            ("gh api -X POST repos/o/r/releases", "api repos/o/r/releases"),
+            ("cargo +nightly --color always publish", "publish"),
+            ("unknown --option value verb", "value verb"),
+            ("npm exec -- rm -rf x", "exec rm -rf x"),
+        ] {
+            assert_eq!(words(&call(line)).join(" "), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_version_beside_a_verb_is_no_question() {
+        for line in ["gem --version", "kubectl help delete", "kubectl delete --help", "helm delete -h"] {
+            assert!(asks_for_help(&call(line)), "{line}");
+        }
+        for line in ["gem yank foo --version 1.0.0", "redis-cli -h host FLUSHALL", "kubectl delete help"] {
+            assert!(!asks_for_help(&call(line)), "{line}");
+        }
+    }
+}
