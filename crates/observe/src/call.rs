@@ -86,7 +86,9 @@ impl<'a> Call<'a> {
         if self.is_silent(raw, &outcome) {
             flags = flags.with(Flag::Silent);
         }
-        if outcome.status == Status::Ok && raw.output.is_some_and(screen::tells_of_waiting) {
+        // A command line can sleep before it looks; another tool can only be asked again.
+        let asks_again = self.kind == ToolKind::Other && outcome.status == Status::Ok;
+        if asks_again && raw.output.is_some_and(screen::tells_of_waiting) {
             flags = flags.with(Flag::Wait);
         }
         if raw.text.is_some_and(retry::tells) {

@@ -129,6 +129,9 @@ mod tests {
         for output in ["(still running, no new lines)", r#"{"state":"RUNNING"}"#, "status: pending", "'pending'"] {
             assert!(waits(output), "{output}");
         }
+        let line =
+            RawCall { tool: "Bash", args: "gh run view 1", output: Some("status: pending"), ..RawCall::default() };
+        assert!(!observe(&line).flags.has(Flag::Wait), "a command line can sleep before it looks");
         for output in ["Server is running on port 3000", r#"{"state":"DONE"}"#, "no pending migrations", "done"] {
             assert!(!waits(output), "{output}");
         }
