@@ -77,7 +77,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                other call, and nothing is held. Looks at something that runs are no loop (LOOP-3), and a call that comes \
                again after a pause and does not fail is held only when nothing moved for half an hour.",
         threshold: "Override at 3 among 12 calls, hold at 5, stop at the 4th in a row after the override was read \
-                    (LOOP-1.exact).",
+                    (LOOP-1.exact). What succeeds in changing something is overridden at most; looks at something that runs \
+                    are overridden at 12 within a minute, at 8 that fail alike, or after half an hour.",
         settings: &["loops.loop_repeat_threshold", "loops.repeat_hold_threshold", "loops.loop_override_max_retries"],
         source: "SPEC §4, `balanced`.",
         fires: "`cargo test` with the same failing output five times, only reads between: held.",
@@ -90,7 +91,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                window of three cannot see it; the run lengths of every period are kept, so it costs the same at each \
                event. A change that succeeds for the first time breaks the cycle; doing and undoing the same does not. A round \
                with a wait in it waits for something.",
-        threshold: "Note at 2 turns, override at 3, hold right after it if all results are known, stop at 5.",
+        threshold: "Note at 2 turns, override at 3, hold right after it if all results are known, stop at 5. Calls that \
+                    all take their time and do not fail are held after half an hour.",
         settings: &["loops.cycle_override_turns", "loops.cycle_hold_turns", "loops.cycle_stop_turns"],
         source: "SPEC §4, `balanced`.",
         fires: "read a, read b, read a, read b … six calls with unchanged results: held.",
@@ -104,7 +106,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                where only the beginning of a text is known, two errors are one only if their wholes are. Errors of the \
                infrastructure do not count, and those of one turn count once. An error without a text is overridden at twice \
                as many and never held.",
-        threshold: "Note at 3, override at 4, hold at 5, stop at 8 equal errors among the last 12 calls of an epoch.",
+        threshold: "Note at 3, override at 4, hold at 5, stop at 8 equal errors among the last 12 calls of an epoch; hold \
+                    at 8 where each call was another one and others between them succeeded.",
         settings: &["loops.error_override_threshold", "loops.error_hold_threshold", "loops.error_stop_threshold"],
         source: "SPEC §4, `balanced`.",
         fires: "Five guesses of a module's name, each answered with the same import error: held.",
