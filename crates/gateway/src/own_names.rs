@@ -64,12 +64,25 @@ impl OwnNames {
                 let is_named = self.origins.iter().any(|named| named.as_bytes() == origin.as_bytes());
                 if is_ours || is_named { Ok(()) } else { Err(ForeignPage::Origin) }
             }
-            // What a page only embeds has no origin, but a browser says that it is not of this one.
-            None => match only(headers, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes) {
-                Some(b"cross-site" | b"same-site") => Err(ForeignPage::Origin),
-                Some(_) | None => Ok(()),
-            },
+            None => check_site(headers),
         }
+    }
+
+    /// The same for a request that changes something. A browser names the origin of its page then, so that one without any comes
+    /// from a program, which may call us what it likes.
+    pub(crate) fn check_change(&self, headers: &HeaderMap) -> Result<(), ForeignPage> {
+        match only(headers, &ORIGIN)? {
+            Some(_) => self.check(headers),
+            None => check_site(headers),
+        }
+    }
+}
+
+/// What a page only embeds has no origin, but a browser says that it is not of this one.
+fn check_site(headers: &HeaderMap) -> Result<(), ForeignPage> {
+    match only(headers, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes) {
+        Some(b"cross-site" | b"same-site") => Err(ForeignPage::Origin),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -87,12 +100,16 @@ pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Opti
 mod tests {
     use super::*;
 
-    fn check(names: &OwnNames, pairs: &[(&'static str, &str)]) -> Result<(), ForeignPage> {
+    fn of(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
         }
-        names.check(&headers)
+        headers
+    }
+
+    fn check(names: &OwnNames, pairs: &[(&'static str, &str)]) -> Result<(), ForeignPage> {
+        names.check(&of(pairs))
     }
 
     #[test]
@@ -113,6 +130,9 @@ mod tests {
         ] {
             assert_eq!(check(&names, pairs), Err(expected), "{pairs:?}");
         }
+        let rebound = [("host", "evil.example:4780"), ("origin", "http://evil.example:4780")];
+        assert_eq!(names.check_change(&of(&rebound)), Err(ForeignPage::Host));
+        assert_eq!(names.check_change(&of(&[host, ("sec-fetch-site", "cross-site")])), Err(ForeignPage::Origin));
     }
 
     #[test]
@@ -128,6 +148,8 @@ mod tests {
         ] {
             assert_eq!(check(&names, pairs), Ok(()), "{pairs:?}");
         }
+        let proxied = [("host", "gateway")];
+        assert_eq!(names.check_change(&of(&proxied)), Ok(()), "a program may call us what it likes");
         let usual = OwnNames::new("127.0.0.1:80".parse().unwrap(), Vec::new());
         assert_eq!(check(&usual, &[("host", "localhost")]), Ok(()), "the usual port is left out");
     }

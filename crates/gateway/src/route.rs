@@ -10,7 +10,7 @@ use crate::incoming::{Caller, Credentials, IncomingCall};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::metrics;
 use crate::orders::Standing;
-use crate::own_names::OwnNames;
+use crate::own_names::ForeignPage;
 use crate::paused;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on, token};
@@ -75,7 +75,7 @@ fn split(path: &str) -> (Option<Family>, &str) {
 fn scrape(shared: &Shared, parts: &Parts) -> Result<Response<ReplyBody>, RefusedRequest> {
     match &shared.bind {
         Bind::Open => drop(who(shared, parts)?),
-        Bind::Loopback(names) => keep_pages_out(names, parts)?,
+        Bind::Loopback(names) => names.check(&parts.headers).map_err(no_page)?,
         Bind::OneRun => {}
     }
     let mut reply = Response::new(ReplyBody::whole(metrics::text(shared)));
@@ -84,12 +84,10 @@ fn scrape(shared: &Shared, parts: &Parts) -> Result<Response<ReplyBody>, Refused
 }
 
 /// Refuses what a page in a browser may have sent: it could spend the provider's key, which needs no token here.
-fn keep_pages_out(names: &OwnNames, parts: &Parts) -> Result<(), RefusedRequest> {
-    names.check(&parts.headers).map_err(|page| {
-        let hint = "ask under 127.0.0.1 or localhost with the port, or give callers a `[[key]]`: \
-                    `tripwire gateway key new NAME`";
-        RefusedRequest::new(RefusalKind::Forbidden, format!("{page}: without keys, no web page may ask"), hint)
-    })
+fn no_page(page: ForeignPage) -> RefusedRequest {
+    let hint =
+        "ask under 127.0.0.1 or localhost with the port, or give callers a `[[key]]`: `tripwire gateway key new NAME`";
+    RefusedRequest::new(RefusalKind::Forbidden, format!("{page}: without keys, no web page may ask"), hint)
 }
 
 /// Who sent a request.
@@ -104,7 +102,7 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
     if config.keys.is_empty()
         && let Bind::Loopback(names) = &shared.bind
     {
-        keep_pages_out(names, parts)?;
+        names.check_change(&parts.headers).map_err(no_page)?;
         let account = AccountId::new(AccountKind::Key, LOCAL);
         return Ok(Caller { account, key: None, credentials: Credentials::Passed });
     }

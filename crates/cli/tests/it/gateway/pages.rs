@@ -30,12 +30,10 @@ fn gate_8_gateway_without_keys_a_foreign_page_cannot_spend_the_providers_key() {
     let gateway = without_keys(&provider);
     let ours = format!("host: {}\r\n", gateway.address);
     for headers in [
-        "host: evil.example\r\n".to_owned(),
-        format!("host: evil.example:{}\r\n", gateway.address.split(':').nth(1).unwrap()),
+        "host: evil.example\r\norigin: http://evil.example\r\n".to_owned(),
         format!("{ours}origin: https://evil.example\r\n"),
         format!("{ours}origin: null\r\n"),
         format!("{ours}sec-fetch-site: cross-site\r\n"),
-        String::new(),
     ] {
         for (line, place) in [
             ("POST /anthropic/v1/messages", "/error/type"),
@@ -48,6 +46,8 @@ fn gate_8_gateway_without_keys_a_foreign_page_cannot_spend_the_providers_key() {
             assert!(reply.body.contains("tripwire gateway key new"), "{}", reply.body);
         }
     }
+    // A page that only reads names no origin, so there the name decides.
+    assert_eq!(send(&gateway, "GET /metrics", "host: evil.example\r\n").status, 403);
     assert_eq!(provider.requests(), 0);
 }
 
@@ -64,6 +64,8 @@ fn gate_8_gateway_without_keys_libraries_on_this_machine_are_served_as_before() 
         }
         assert_eq!(send(&gateway, "GET /metrics", &format!("host: {host}\r\n")).status, 200);
     }
+    let proxied = send(&gateway, "POST /anthropic/v1/messages", "host: gateway\r\n");
+    assert_eq!(proxied.status, 200, "a program may call us what it likes: {proxied:?}");
     assert!(provider.last().head.contains(PROVIDER_KEY));
     assert_eq!(gateway.send("GET", "/healthz", "", "").body, "ok\n");
     // With keys the token decides, under whatever name the gateway is asked.
