@@ -65,7 +65,7 @@ mutants seed count:
 bench:
     cargo bench --profile dist --package tripwire-bench --bench step --bench sketch --bench canonical --bench decide
 
-# The page in a real browser: first paint with 1,000 sessions, a session of 1,000,000 records (needs chromium)
+# The page in a real browser: first paint with 1,000 sessions, a session of 1,000,000 records, new records (needs chromium)
 bench-console:
     cargo build --release
     TRIPWIRE_BENCH_BINARY="$PWD/target/release/tripwire" cargo test --workspace --test it web::bars -- --ignored --nocapture --test-threads 1

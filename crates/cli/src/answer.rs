@@ -24,7 +24,7 @@ pub(crate) fn queue(workspace: &Workspace) -> ApprovalQueue<'_> {
     ApprovalQueue::new(workspace, gate, workspace::signing(workspace))
 }
 
-/// The command that is asked about, without secrets; nothing for what is none, or where the secrets cannot be known.
+/// The command that is asked about, without secrets; nothing where another thing is asked about, or its secrets cannot be known.
 pub(crate) fn command_of(approval: &Approval, workspace: &Workspace) -> Option<String> {
     let journal = open_existing(workspace.layout(), approval.session.as_ref()?).ok()?;
     let call = approvals::call_asked(&journal, approval.asked?.get())?;

@@ -6,7 +6,7 @@ use crate::workspace;
 use std::collections::BTreeMap;
 use tripwire_core::chain::event::Action;
 use tripwire_core::input::What;
-use tripwire_core::label::Label;
+use tripwire_core::label::{Fingerprint, Label};
 use tripwire_session::driver::open_existing;
 use tripwire_undo::{History, Settings, StepSummary, UndoError, UndoStore};
 use tripwire_workspace::Workspace;
@@ -43,7 +43,7 @@ pub(crate) fn step<'a>(
 fn request_of(workspace: &Workspace, session: &str, number: u64) -> Option<u64> {
     let journal = open_existing(workspace.layout(), &SessionId::parse(session).ok()?).ok()?;
     let mut pairs = Pairs::new(&journal);
-    let mut asked: BTreeMap<CallKey, u64> = BTreeMap::new();
+    let mut asked: BTreeMap<Fingerprint, u64> = BTreeMap::new();
     while let Some(pair) = pairs.next_pair().ok()? {
         if pair.number == number {
             let What::Event(event) = &pair.input.what else { return None };
@@ -56,9 +56,7 @@ fn request_of(workspace: &Workspace, session: &str, number: u64) -> Option<u64> 
     None
 }
 
-/// By what a call is known again: the sub-agent, the tool, the digest of its arguments, its target.
-type CallKey = [Option<Label>; 4];
-
-fn key_of(action: &Action, agent: Option<&Label>) -> CallKey {
-    [agent.cloned(), Some(action.tool.clone()), action.args_digest.clone(), action.target.clone()]
+/// By what a call is known again: what is asked for, and the sub-agent that asks.
+fn key_of(action: &Action, agent: Option<&Label>) -> Fingerprint {
+    action.exact().and(agent.map_or(Fingerprint::NONE, Label::fingerprint))
 }

@@ -35,11 +35,11 @@ impl<'a> Explanation<'a> {
 }
 
 /// The last decision of a session that warned the agent, sent it back or did not let it act. What was refused only because an earlier
-/// decision still counts is no answer to why, unless there is nothing else.
+/// decision still counts explains nothing, and is taken only where there is nothing else.
 ///
 /// # Errors
 /// When the journal does not verify.
-pub fn last_refusal(journal: &Journal<Disk>) -> Result<Option<Pair>, DriverError> {
+pub fn last_alarm(journal: &Journal<Disk>) -> Result<Option<Pair>, DriverError> {
     let mut pairs = Pairs::new(journal);
     let (mut cause, mut followed, mut by_person) = (None, None, false);
     while let Some(pair) = pairs.next_pair()? {
@@ -59,7 +59,7 @@ pub fn last_refusal(journal: &Journal<Disk>) -> Result<Option<Pair>, DriverError
     Ok(cause.or(followed))
 }
 
-/// Whether a person orders everything to stand still.
+/// Whether a person stops or pauses the session.
 fn is_order(what: &What) -> bool {
     matches!(what, What::Human(act) if matches!(act.unsigned().0, HumanAct::Stop | HumanAct::Pause))
 }
@@ -112,24 +112,11 @@ impl Explanation<'_> {
     fn person(&self) -> Option<String> {
         let What::Human(act) = &self.pair.input.what else { return None };
         let (act, by) = act.unsigned();
-        let done = match act {
-            HumanAct::Other(said) | HumanAct::ChangeFiles(said) => said.to_string(),
-            HumanAct::Stop
-            | HumanAct::Pause
-            | HumanAct::WithdrawStop
-            | HumanAct::Resume
-            | HumanAct::Restart
-            | HumanAct::Acknowledge(_)
-            | HumanAct::SetCounter(_)
-            | HumanAct::SetDirtyBits(_)
-            | HumanAct::RaiseBudget(_)
-            | HumanAct::MendGuard
-            | HumanAct::AllowOnce(_)
-            | HumanAct::Deny(_)
-            | HumanAct::Retune(_)
-            | HumanAct::Prompt
-            | HumanAct::Signed(_)
-            | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
+        // Whatever has no words of its own is shown as it was journaled, also an act that is added later.
+        let done = if let HumanAct::Other(said) | HumanAct::ChangeFiles(said) = act {
+            said.to_string()
+        } else {
+            serde_json::to_string(act).unwrap_or_default()
         };
         Some(by.map_or(done.clone(), |by| format!("{done} {by}")))
     }
@@ -154,17 +141,14 @@ impl Explanation<'_> {
             }
             Some(decided) => {
                 let safety = &decided.parts.safety;
-                let missing = decided.parts.sent_back();
-                let answer = match (safety.allowed, &safety.veto_reason, missing) {
+                let answer = match (safety.allowed, &safety.veto_reason, decided.parts.sent_back()) {
                     (true, _, None) => "allowed".to_owned(),
                     (true, _, Some(_)) => "sent back".to_owned(),
                     (false, Some(veto), _) => format!("refused, {veto}"),
                     (false, None, _) => "refused".to_owned(),
                 };
-                let (reason, rule) = match missing.filter(|_| safety.allowed) {
-                    Some(missing) => (&missing.reason, &missing.rule),
-                    None => (&safety.reason, &safety.rule),
-                };
+                let (reason, rule) =
+                    decided.parts.objection().unwrap_or((safety.reason.as_str(), safety.rule.as_str()));
                 lines.push(format!("decision   {answer}: {reason} [{rule}]"));
                 for finding in &decided.parts.findings {
                     let level = format!("{:?}", finding.level).to_lowercase();

@@ -62,10 +62,10 @@ impl Verdict {
         let held =
             parts.findings.iter().any(|finding| finding.level == Level::Hold) || parts.safety.waits_for_a_person();
         // A claim that was sent back is no call that was refused, and yet the agent was told no.
-        Some(match (parts.safety.allowed && parts.sent_back().is_none(), held) {
-            (true, _) => Self::Allowed,
-            (false, true) => Self::Held,
-            (false, false) => Self::Refused,
+        Some(match (parts.objection(), held) {
+            (None, _) => Self::Allowed,
+            (Some(_), true) => Self::Held,
+            (Some(_), false) => Self::Refused,
         })
     }
 

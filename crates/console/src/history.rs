@@ -96,6 +96,16 @@ impl Parts {
     pub fn sent_back(&self) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.is_sent_back())
     }
+
+    /// The reason and the rule of a no: the gate's, or what was missing of a claim that was sent back.
+    #[must_use]
+    pub fn objection(&self) -> Option<(&str, &str)> {
+        match (self.safety.allowed, self.sent_back()) {
+            (false, _) => Some((self.safety.reason.as_str(), self.safety.rule.as_str())),
+            (true, Some(missing)) => Some((missing.reason.as_str(), missing.rule.as_str())),
+            (true, None) => None,
+        }
+    }
 }
 
 impl Finding {

@@ -116,7 +116,7 @@ pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>)
     let layout = workspace.layout();
     let mut said = ResumeReport::default();
     let files = withdraw(layout, &mut said).map_err(|error| said.cut_short(error))?;
-    let told = SessionActs::of(workspace, order.session, actor).and_then(|acts| {
+    let begun = SessionActs::of(workspace, order.session, actor).and_then(|acts| {
         let mut acts = acts.removed(files.clone());
         acts.take(What::Tick)?;
         Ok(acts)
@@ -126,7 +126,7 @@ pub fn resume(workspace: &Workspace, order: &ResumeOrder<'_>, actor: &Actor<'_>)
         let newest = views::newest(layout).ok().flatten();
         said.lines.extend(resume_others(workspace, newest.as_ref(), actor, &files));
     }
-    let acted = told.and_then(|mut acts| act(order, layout, &mut acts, &mut said));
+    let acted = begun.and_then(|mut acts| act(order, layout, &mut acts, &mut said));
     acted.map_err(|error| said.cut_short(error))?;
     Ok(said)
 }

@@ -4,7 +4,7 @@ use crate::filter::{self, Verdict};
 use crate::history::Pair;
 use serde_json::{Value, json};
 use tripwire_core::chain::event::{Action, AgentEvent};
-use tripwire_core::input::{HumanAct, What};
+use tripwire_core::input::{Counter, DirtyBitsEdit, HumanAct, Mode, What};
 use tripwire_session::driver::words;
 
 /// Letters of a line; the whole text is in the decision.
@@ -27,12 +27,7 @@ pub fn row(pair: &Pair) -> Value {
     if let Some(decided) = &pair.decision {
         let safety = &decided.parts.safety;
         row["health"] = json!(safety.health);
-        let against = match (safety.allowed, decided.parts.sent_back()) {
-            (false, _) => Some((&safety.reason, &safety.rule)),
-            (true, Some(missing)) => Some((&missing.reason, &missing.rule)),
-            (true, None) => None,
-        };
-        if let Some((reason, rule)) = against {
+        if let Some((reason, rule)) = decided.parts.objection() {
             row["reason"] = json!(cut(reason));
             row["rule"] = json!(rule);
         }
@@ -58,8 +53,8 @@ fn in_short(pair: &Pair) -> String {
     let what = &pair.input.what;
     if let What::Human(act) = what {
         let findings = pair.decision.as_ref().map(|decided| decided.parts.findings.as_slice()).unwrap_or_default();
-        let came_of_it = findings.iter().find(|finding| finding.kind == MANUAL_OVERRIDE);
-        return of_person(act, came_of_it.map(|finding| finding.reason.as_str()));
+        let effect = findings.iter().find(|finding| finding.kind == MANUAL_OVERRIDE);
+        return of_person(act, effect.map(|finding| finding.reason.as_str()));
     }
     match what.action().map(Action::named) {
         Some(words) if !words.is_empty() => words.to_owned(),
@@ -70,33 +65,82 @@ fn in_short(pair: &Pair) -> String {
 /// The name of the finding that says what came of a person's act.
 const MANUAL_OVERRIDE: &str = "MANUAL_OVERRIDE";
 
-/// A person's act in the words of what came of it: an answer that came too late had no effect.
-pub(crate) fn of_person(act: &HumanAct, came_of_it: Option<&str>) -> String {
-    let Some(said) = came_of_it else { return words::in_short(&What::Human(act.clone())) };
+/// A person's act with what came of it: an answer that came too late had no effect.
+pub(crate) fn of_person(act: &HumanAct, effect: Option<&str>) -> String {
+    let Some(effect) = effect else { return words::in_short(&What::Human(act.clone())) };
     match act.unsigned().0 {
-        HumanAct::AllowOnce(code) | HumanAct::Deny(code) => format!("`{code}`: {said}"),
-        HumanAct::Retune(set) => format!("`{}` to {}: {said}", set.key, set.value),
-        HumanAct::RaiseBudget(by) => format!("by {}: {said}", by.in_dollars()),
+        HumanAct::AllowOnce(code) | HumanAct::Deny(code) => format!("`{code}`: {effect}"),
+        HumanAct::Retune(set) => format!("`{}` to {}: {effect}", set.key, set.value),
+        HumanAct::RaiseBudget(by) => format!("by {}: {effect}", by.in_dollars()),
+        HumanAct::SetCounter(edit) => {
+            let counter = match edit.counter {
+                Counter::Iterations => "iteration_count",
+                Counter::ConsecutiveFailures => "consecutive_failures",
+            };
+            format!("`safety.{counter}` to {}: {effect}", edit.value)
+        }
+        HumanAct::SetDirtyBits(edit) => format!("{}: {effect}", bits_set(*edit)),
+        HumanAct::SetMode(Mode::Armed) => format!("armed: {effect}"),
+        HumanAct::SetMode(Mode::Observe) => format!("observe: {effect}"),
         HumanAct::Stop
         | HumanAct::Pause
         | HumanAct::WithdrawStop
         | HumanAct::Resume
         | HumanAct::Restart
         | HumanAct::Acknowledge(_)
-        | HumanAct::SetCounter(_)
-        | HumanAct::SetDirtyBits(_)
         | HumanAct::MendGuard
         | HumanAct::Prompt
         | HumanAct::Signed(_)
         | HumanAct::ChangeFiles(_)
-        | HumanAct::Other(_)
-        | HumanAct::SetMode(_) => said.to_owned(),
+        | HumanAct::Other(_) => effect.to_owned(),
     }
+}
+
+/// The dirty bits that an edit names, with their values.
+fn bits_set(edit: DirtyBitsEdit) -> String {
+    let DirtyBitsEdit { code_modified, docs_updated, tests_passing, tests_run } = edit;
+    let bits = [
+        ("code_modified", code_modified),
+        ("docs_updated", docs_updated),
+        ("tests_passing", tests_passing),
+        ("tests_run", tests_run),
+    ];
+    let set = bits.into_iter().filter_map(|(name, value)| value.map(|value| format!("`dirty_bits.{name}` to {value}")));
+    set.collect::<Vec<_>>().join(", ")
 }
 
 fn cut(text: &str) -> String {
     match text.char_indices().nth(TEXT_CHARS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tripwire_core::input::CounterEdit;
+    use tripwire_core::label::Label;
+    use tripwire_core::units::Count;
+
+    #[test]
+    fn a_persons_act_says_what_was_set_and_what_came_of_it() {
+        let said = |act: HumanAct| of_person(&act.signed("ada", ""), Some("it was done"));
+        let counter = CounterEdit { counter: Counter::Iterations, value: Count::new(7) };
+        let bits = DirtyBitsEdit { tests_run: Some(true), docs_updated: Some(false), ..DirtyBitsEdit::default() };
+        for (act, words) in [
+            (HumanAct::AllowOnce(Label::cut("K7Q2-9F")), "`K7Q2-9F`: it was done"),
+            (HumanAct::SetCounter(counter), "`safety.iteration_count` to 7: it was done"),
+            (
+                HumanAct::SetDirtyBits(bits),
+                "`dirty_bits.docs_updated` to false, `dirty_bits.tests_run` to true: it was done",
+            ),
+            (HumanAct::SetMode(Mode::Observe), "observe: it was done"),
+            (HumanAct::SetMode(Mode::Armed), "armed: it was done"),
+            (HumanAct::Pause, "it was done"),
+        ] {
+            assert_eq!(said(act), words);
+        }
+        assert_eq!(of_person(&HumanAct::Pause, None), "a person: \"pause\"", "nothing is known to have come of it");
     }
 }

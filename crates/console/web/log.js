@@ -146,7 +146,7 @@ export class Log {
     row.box.classList.toggle("blank", Boolean(record.blank));
     row.number.textContent = record.i === undefined ? "" : `#${record.i}`;
     row.time.textContent = record.wall ? clock(record.wall) : "";
-    row.icon.textContent = record.kind === "claim" && record.verdict !== "allowed" ? "↺" : ICONS[record.kind] || (record.blank ? "" : "•");
+    row.icon.textContent = record.kind === "claim" && (record.verdict || "allowed") !== "allowed" ? "↺" : ICONS[record.kind] || (record.blank ? "" : "•");
     row.icon.title = record.kind || "";
     row.text.textContent = record.text;
     row.box.dataset.verdict = record.verdict || "";
@@ -154,7 +154,8 @@ export class Log {
     const marks = [];
     if (record.agent) marks.push(chip(record.agent, "agent"));
     if (record.status === "error") marks.push(chip("error", "bad", record.error || ""));
-    if (record.verdict === "held" || record.verdict === "refused") marks.push(chip(record.verdict, record.verdict === "held" ? "warn" : "bad", record.reason));
+    // What came of a person's act is in its words; it was not asked for.
+    if (record.kind !== "human" && (record.verdict === "held" || record.verdict === "refused")) marks.push(chip(record.verdict, record.verdict === "held" ? "warn" : "bad", record.reason));
     for (const finding of (record.findings || []).slice(0, 2)) marks.push(chip(finding.rule, toneOfLevel[finding.level], `${finding.level}: ${finding.reason}`));
     row.marks.replaceChildren(...marks);
     const figures = [];

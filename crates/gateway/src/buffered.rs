@@ -1,5 +1,6 @@
 //! Bytes that are held at once: a bound for all of them together, so that memory never runs out.
 
+use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,6 +42,23 @@ impl BufferShare {
         self.pool.0.fetch_sub(less, Ordering::Relaxed);
         self.bytes -= less;
     }
+
+    /// Bytes that this is the share of: it ends with the last of their holders.
+    pub(crate) fn holding(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(SharedBytes { bytes, _share: self })
+    }
+}
+
+/// Bytes with their share of the pool.
+struct SharedBytes {
+    bytes: Bytes,
+    _share: BufferShare,
+}
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Drop for BufferShare {
@@ -61,6 +79,19 @@ mod tests {
         one.shrink_to(2);
         assert_eq!(other.grow_to(8), Ok(()));
         drop((one, other));
+        assert_eq!(pool.share(10).grow_to(10), Ok(()));
+    }
+
+    #[test]
+    fn bytes_keep_their_share_until_the_last_of_their_holders_is_gone() {
+        let pool = BufferPool::default();
+        let mut share = pool.share(10);
+        share.grow_to(7).unwrap();
+        let held = share.holding(Bytes::from_static(b"1234567"));
+        let part = held.slice(5..);
+        drop(held);
+        assert_eq!((part.as_ref(), pool.share(10).grow_to(4)), (&b"67"[..], Err(PoolFull)));
+        drop(part);
         assert_eq!(pool.share(10).grow_to(10), Ok(()));
     }
 }

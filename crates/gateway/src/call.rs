@@ -243,15 +243,17 @@ async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts)
             }
             Err(error @ (SharedMoneyError::Exhausted { .. } | SharedMoneyError::Unknown(_))) => {
                 shared.books().refused(&call.caller.account, &shared.outbound.hide(&facts.model), "budget");
-                shared.tell(|| ModelNews::Refused {
-                    model: shared.outbound.hide(&facts.model).into_owned(),
-                    least: attempt.open.worst.amount,
-                });
+                report_refused(shared, &facts.model, attempt.open.worst.amount);
                 return Err(unpaid(&error));
             }
         }
     }
     Ok(attempt)
+}
+
+/// Reports to a run that no budget pays for a call. What stands in the place of its model may be a secret.
+fn report_refused(shared: &Shared, model: &str, least: MicroUsd) {
+    shared.tell(|| ModelNews::Refused { model: shared.outbound.hide(model).into_owned(), least });
 }
 
 fn unpaid(error: &SharedMoneyError) -> RefusedRequest {
@@ -286,7 +288,7 @@ fn reserve_here(
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "make room on the disk, then restart it"));
     }
     let refused = |error: &ReserveError, least: MicroUsd| {
-        shared.tell(|| ModelNews::Refused { model: shared.outbound.hide(&facts.model).into_owned(), least });
+        report_refused(shared, &facts.model, least);
         RefusedRequest::new(RefusalKind::Forbidden, error.to_string(), error.hint())
     };
     if let Some(key) = &call.caller.key
@@ -303,7 +305,7 @@ fn reserve_here(
             least.in_dollars()
         );
         books.refused(account, &shared.outbound.hide(&facts.model), "budget");
-        shared.tell(|| ModelNews::Refused { model: shared.outbound.hide(&facts.model).into_owned(), least });
+        report_refused(shared, &facts.model, least);
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
     let reservation = books.reserve(&call.caller, &worst).map_err(|error| refused(&error, worst.amount))?;

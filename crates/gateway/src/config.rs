@@ -83,18 +83,12 @@ impl Provider {
 
     /// Where requests to it go.
     pub(crate) fn destination(&self) -> Destination<'_> {
-        let Self { name, base, ca_file, .. } = self;
-        Destination {
-            name,
-            base,
-            ca_file: ca_file.as_deref(),
-            answers_within: FIRST_BYTE_WAIT,
-            reused_within: REUSED_WITHIN,
-        }
+        let Self { base, ca_file, .. } = self;
+        Destination { base, ca_file: ca_file.as_deref(), answers_within: FIRST_BYTE_WAIT, reused_within: REUSED_WITHIN }
     }
 }
 
-/// What becomes of a path without a price while a budget applies to the caller.
+/// What becomes of a path without a price that would get around a limit of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unpriced {

@@ -145,6 +145,7 @@ mod tests {
         rates.settle(other, Tokens::new(600), 50_000);
         assert_eq!(rates.wait(&key, 60_001), Some(Duration::from_millis(49_999)), "from when they were settled");
         assert_eq!(rates.count(&key, 60_001), Some(Duration::from_millis(49_999)), "for every request of the key");
+        assert_eq!((rates.wait(&key, 110_000), rates.count(&key, 110_000)), (None, None), "a minute after that");
     }
 
     #[test]
@@ -158,5 +159,18 @@ mod tests {
         rates.free(other);
         assert_eq!((rates.wait(&key, 7), rates.count(&key, 7)), (None, None));
         assert_eq!(rates.minutes["ci"].reserved, Tokens::ZERO);
+    }
+
+    #[test]
+    fn gate_8_calls_beyond_those_that_are_remembered_one_by_one_count_too_and_are_forgotten() {
+        let (mut rates, key, [one, _]) = (KeyRates::default(), key(u64::MAX), two());
+        for _ in 0..=ENTRIES_MAX {
+            rates.hold(&key, one, Tokens::new(9));
+            rates.settle(one, Tokens::new(1), 5);
+        }
+        let minute = &rates.minutes["ci"];
+        assert_eq!((minute.settled.len(), minute.used), (ENTRIES_MAX, Tokens::new(ENTRIES_MAX as u64 + 1)));
+        assert_eq!(rates.wait(&key, 5 + MINUTE_MS), None);
+        assert_eq!(rates.minutes["ci"].used, Tokens::ZERO);
     }
 }

@@ -3,6 +3,7 @@
 //! A page in a browser can send requests to this machine. Its origin gives it away, and a foreign name that points here
 //! (rebinding) is not one of ours.
 
+use hyper::Method;
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use std::net::SocketAddr;
 
@@ -68,12 +69,13 @@ impl OwnNames {
         }
     }
 
-    /// The same for a request that changes something. A browser names the origin of its page then, so that one without any comes
-    /// from a program, which may call us what it likes.
-    pub(crate) fn check_change(&self, headers: &HeaderMap) -> Result<(), ForeignPage> {
+    /// The same for a call to a provider. A browser names the origin of its page in whatever may change something, so that one
+    /// without any comes from a program, which may call us what it likes. A page that only reads names no origin: there the name
+    /// of the host decides.
+    pub(crate) fn check_call(&self, method: &Method, headers: &HeaderMap) -> Result<(), ForeignPage> {
         match only(headers, &ORIGIN)? {
-            Some(_) => self.check(headers),
-            None => check_site(headers),
+            None if !method.is_safe() => check_site(headers),
+            Some(_) | None => self.check(headers),
         }
     }
 }
@@ -131,8 +133,13 @@ mod tests {
             assert_eq!(check(&names, pairs), Err(expected), "{pairs:?}");
         }
         let rebound = [("host", "evil.example:4780"), ("origin", "http://evil.example:4780")];
-        assert_eq!(names.check_change(&of(&rebound)), Err(ForeignPage::Host));
-        assert_eq!(names.check_change(&of(&[host, ("sec-fetch-site", "cross-site")])), Err(ForeignPage::Origin));
+        let embedded = [host, ("sec-fetch-site", "cross-site")];
+        for method in [Method::POST, Method::DELETE, Method::GET, Method::HEAD] {
+            assert_eq!(names.check_call(&method, &of(&rebound)), Err(ForeignPage::Host), "{method}");
+            assert_eq!(names.check_call(&method, &of(&embedded)), Err(ForeignPage::Origin), "{method}");
+        }
+        let reading = of(&rebound[..1]);
+        assert_eq!(names.check_call(&Method::GET, &reading), Err(ForeignPage::Host), "reading names no origin");
     }
 
     #[test]
@@ -148,8 +155,9 @@ mod tests {
         ] {
             assert_eq!(check(&names, pairs), Ok(()), "{pairs:?}");
         }
-        let proxied = [("host", "gateway")];
-        assert_eq!(names.check_change(&of(&proxied)), Ok(()), "a program may call us what it likes");
+        let proxied = of(&[("host", "gateway")]);
+        assert_eq!(names.check_call(&Method::POST, &proxied), Ok(()), "a program may call us what it likes");
+        assert_eq!(names.check_call(&Method::GET, &of(&[("host", "localhost:4780")])), Ok(()));
         let usual = OwnNames::new("127.0.0.1:80".parse().unwrap(), Vec::new());
         assert_eq!(check(&usual, &[("host", "localhost")]), Ok(()), "the usual port is left out");
     }

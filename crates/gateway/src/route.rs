@@ -102,7 +102,7 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
     if config.keys.is_empty()
         && let Bind::Loopback(names) = &shared.bind
     {
-        names.check_change(&parts.headers).map_err(no_page)?;
+        names.check_call(&parts.method, &parts.headers).map_err(no_page)?;
         let account = AccountId::new(AccountKind::Key, LOCAL);
         return Ok(Caller { account, key: None, credentials: Credentials::Passed });
     }
@@ -272,7 +272,8 @@ async fn pass_whole(shared: &Arc<Shared>, call: &IncomingCall) -> Result<Respons
         GatherError::Broken => broken("the reply broke off".to_owned()),
     })?;
     shared.upstreams.give_back(connection);
-    let mut response = Response::new(ReplyBody::whole(whole));
+    // A client that reads slowly still holds it.
+    let mut response = Response::new(ReplyBody::whole(share.holding(whole)));
     *response.status_mut() = head.status;
     *response.headers_mut() = passed_on(head.headers);
     response.headers_mut().remove(CONTENT_LENGTH);

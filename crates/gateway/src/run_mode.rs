@@ -5,11 +5,11 @@ use crate::books::Books;
 use crate::buffered::BufferPool;
 use crate::config::{Config, Provider, ToolCalls, Unpriced};
 use crate::door::{AskedDoor, CallDoor};
-use crate::limits::{BUFFERED_BYTES_MAX, LOOK_EVERY};
+use crate::limits::BUFFERED_BYTES_MAX;
 use crate::orders::Orders;
 use crate::outbound::Outbound;
 use crate::run_door::{ModelNews, RunDoor};
-use crate::server::{GatewayError, admit, keep_durable, watch_orders};
+use crate::server::{GatewayError, admit, keep_durable, wait_while, watch_orders};
 use crate::shared::{Bind, Metrics, Phase, Shared, Talk};
 use crate::token;
 use crate::upstream::{ProxySettings, Upstreams, base_address};
@@ -326,10 +326,7 @@ async fn serve(
     watching.abort();
     // Whatever is under way is cut and settled with what was seen of it.
     shared.orders.end();
-    let deadline = tokio::time::Instant::now() + CLOSE_WAIT;
-    while shared.books().ledger().open_calls() > 0 && tokio::time::Instant::now() < deadline {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
+    wait_while(|| shared.books().ledger().open_calls() > 0, CLOSE_WAIT).await;
     shared.books().sync();
     shared.books().rest();
 }

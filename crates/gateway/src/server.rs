@@ -6,6 +6,7 @@ use crate::books::{Books, RELOAD};
 use crate::buffered::BufferPool;
 use crate::config::{CONFIG_BYTES_MAX, Config, ConfigError};
 use crate::door::{AskedDoor, CallDoor};
+use crate::gateway_lock::{GatewayLock, GatewayLockError};
 use crate::limits::{CUT_WAIT, DESCRIPTORS_KEPT, DRAIN_WAIT, HEAD_BYTES_MAX, HEAD_WAIT, LOOK_EVERY, SYNC_EVERY};
 use crate::orders::Orders;
 use crate::outbound::Outbound;
@@ -13,7 +14,6 @@ use crate::own_names::OwnNames;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::route;
 use crate::shared::{Bind, Metrics, Phase, Shared, Talk};
-use crate::sole_gateway::{SoleGateway, SoleGatewayError};
 use crate::upstream::{ProxySettings, Upstreams};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
@@ -93,7 +93,7 @@ pub enum GatewayError {
     },
     /// Another gateway keeps the budgets of this workspace.
     #[error(transparent)]
-    Sole(#[from] SoleGatewayError),
+    Lock(#[from] GatewayLockError),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] DriverError),
@@ -109,7 +109,7 @@ impl Explain for GatewayError {
             Self::Read(_) => "check the path after `--config`".into(),
             Self::Listen { .. } => "choose another address with `--listen 127.0.0.1:0`".into(),
             Self::NoKeys { .. } => "make a token with `tripwire gateway key new NAME`, or listen on 127.0.0.1".into(),
-            Self::Sole(error) => error.hint(),
+            Self::Lock(error) => error.hint(),
             Self::Ledger(error) => error.hint(),
             Self::Runtime(_) => "raise the limits of this process, then run it again".into(),
         }
@@ -119,7 +119,7 @@ impl Explain for GatewayError {
         match self {
             Self::Config { .. } | Self::Read(_) | Self::Listen { .. } => ExitClass::BadInput,
             Self::NoKeys { .. } => ExitClass::Refused,
-            Self::Sole(error) => error.exit_class(),
+            Self::Lock(error) => error.exit_class(),
             Self::Ledger(error) => error.exit_class(),
             Self::Runtime(_) => ExitClass::Internal,
         }
@@ -135,7 +135,7 @@ pub fn serve(options: ServeOptions, ready: impl FnOnce(SocketAddr)) -> Result<()
     if !options.listen.ip().is_loopback() && config.keys.is_empty() {
         return Err(GatewayError::NoKeys { address: options.listen });
     }
-    let _sole = SoleGateway::claim(&options.layout)?;
+    let _lock = GatewayLock::claim(&options.layout)?;
     let books = Books::open(&options.layout, &config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(GatewayError::Runtime)?;
     runtime.block_on(run(options, config, books, ready))
@@ -278,7 +278,8 @@ async fn drain(shared: &Arc<Shared>) {
     wait_while(|| is_busy() || shared.connections.load(Ordering::Relaxed) > 0, CUT_WAIT).await;
 }
 
-async fn wait_while(holds: impl Fn() -> bool, at_most: Duration) {
+/// Waits until something holds no longer, at most for so long.
+pub(crate) async fn wait_while(holds: impl Fn() -> bool, at_most: Duration) {
     let deadline = tokio::time::Instant::now() + at_most;
     while holds() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOOK_EVERY).await;

@@ -11,7 +11,7 @@ use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -43,8 +43,6 @@ pub(crate) enum UpstreamError {
 /// Whom a request is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination<'a> {
-    /// What its settings are known by.
-    pub(crate) name: &'a str,
     /// Its address.
     pub(crate) base: &'a Uri,
     /// A file with certificates that are trusted beside the system's.
@@ -91,7 +89,8 @@ struct IdleConnection {
 #[derive(Default)]
 pub(crate) struct Upstreams {
     idle: Mutex<BTreeMap<String, Vec<IdleConnection>>>,
-    tls: Mutex<BTreeMap<String, Arc<ClientConfig>>>,
+    /// Whom to trust, by the file with further certificates: a call from before a reload may still come with the old file.
+    tls: Mutex<BTreeMap<Option<PathBuf>, Arc<ClientConfig>>>,
     proxy: Option<ProxySettings>,
 }
 
@@ -209,8 +208,9 @@ impl Upstreams {
 
     /// The certificates that are trusted: the system's, and those of the destination's file.
     fn trust(&self, to: Destination<'_>) -> io::Result<Arc<ClientConfig>> {
+        let file = to.ca_file.map(Path::to_owned);
         let mut known = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(config) = known.get(to.name) {
+        if let Some(config) = known.get(&file) {
             return Ok(Arc::clone(config));
         }
         let mut roots = RootCertStore::empty();
@@ -220,7 +220,7 @@ impl Upstreams {
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let config = Arc::new(config);
-        known.insert(to.name.to_owned(), Arc::clone(&config));
+        known.insert(file, Arc::clone(&config));
         Ok(config)
     }
 }
@@ -264,4 +264,24 @@ async fn through(proxy: &ProxySettings, base: &Uri, port: u16) -> io::Result<Tcp
         return Err(io::Error::other(format!("the proxy said `{}`", first.lines().next().unwrap_or_default())));
     }
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gate_8_trusted_certificates_are_those_of_the_file_that_is_asked_with() {
+        let upstreams = Upstreams::default();
+        let base = Uri::from_static("https://localhost");
+        let trust = |ca_file: Option<&Path>| {
+            let wait = Duration::from_secs(1);
+            upstreams.trust(Destination { base: &base, ca_file, answers_within: wait, reused_within: wait })
+        };
+        let known = trust(None).unwrap();
+        assert!(trust(Some(Path::new("/nonexistent/ca.pem"))).is_err(), "what is known of another file says nothing");
+        assert!(Arc::ptr_eq(&known, &trust(None).unwrap()), "a file is read once");
+        upstreams.forget();
+        assert!(!Arc::ptr_eq(&known, &trust(None).unwrap()), "and again after a reload");
+    }
 }

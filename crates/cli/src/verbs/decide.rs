@@ -131,7 +131,7 @@ pub(crate) fn run_to(args: &DecideArgs, out: Out) -> Result<Exit, Problem> {
     session.finish()
 }
 
-/// A line that is none, where bad lines can be passed over.
+/// A bad line, with the advice that only this verb can give: `--lenient` passes over it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct BadLineError(StreamError);

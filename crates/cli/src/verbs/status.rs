@@ -84,7 +84,7 @@ struct Status<'a> {
     answered: Vec<String>,
     /// What is wrong with the guard itself, each with its fix.
     broken: Vec<String>,
-    /// What was set right already.
+    /// What happened to the guard and needs nobody: it is repaired.
     notes: Vec<String>,
     /// The other sessions that live, wait or were heard of lately.
     others: Vec<SessionSummary>,
@@ -156,9 +156,9 @@ impl<'a> Status<'a> {
                 ControlFile::Checkpoint => "CHECKPOINT.md waits: read it, then `tripwire ack checkpoint`".to_owned(),
             });
         }
-        // As a session that begins would read it.
+        // As a session that begins would read them: the person's own settings, and the manifest.
         if let Err(error) = policy_file::load_for(layout) {
-            self.broken.push(format!("the manifest is refused: {error}; {}", error.hint()));
+            self.broken.push(format!("the settings are refused: {error}; {}", error.hint()));
         }
     }
 

@@ -129,7 +129,7 @@ fn find(args: &TuneArgs, driver: &Driver, inputs: &[Input]) -> Result<PastAlarm,
     let session = driver.session().to_string();
     let alarms = past::alarms(inputs, driver.policy()).unwrap_or_default();
     let Some(decision) = args.decision else {
-        // The wait after an alarm follows from it, and so is the alarm itself what a person means.
+        // The wait after an alarm follows from it: a person means the alarm itself.
         let noticed = alarms.iter().rfind(|alarm| alarm.rule != Rule::GateCooldown).or(alarms.last()).cloned();
         return Ok(noticed.ok_or(TuneError::NoneAtAll { session })?);
     };

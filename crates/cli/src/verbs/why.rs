@@ -8,17 +8,17 @@ use crate::verbs::web;
 use crate::workspace::Which;
 use clap::Args;
 use std::borrow::Cow;
-use tripwire_console::explanation::{Explanation, last_refusal};
+use tripwire_console::explanation::{Explanation, last_alarm};
 use tripwire_core::explain::Explain;
 use tripwire_session::driver::Driver;
 
 /// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 ///
-/// Without a number it explains the last refusal of the session.
+/// Without a number it explains the last alarm or refusal of the session, and not what was refused because of it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// The decision's number `i`, as `log`, `status` and the decisions themselves show it; by default the last refusal.
+    /// The decision's number `i`, as `log`, `status` and the decisions themselves show it; by default the last alarm or refusal.
     decision: Option<u64>,
     #[command(flatten)]
     which: Which,
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
             session: session.to_string(),
             count: driver.view().inputs.get(),
         })?,
-        None => last_refusal(journal)?.ok_or_else(|| NoRefusalError { session: session.to_string() })?,
+        None => last_alarm(journal)?.ok_or_else(|| NothingToExplainError { session: session.to_string() })?,
     };
     if args.web {
         return web::show(&workspace, Some(&session), Some(pair.number));
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("nothing was refused in {session}")]
-struct NoRefusalError {
+#[error("nothing was refused in {session}, and no alarm was raised")]
+struct NothingToExplainError {
     session: String,
 }
 
-impl Explain for NoRefusalError {
+impl Explain for NothingToExplainError {
     fn hint(&self) -> Cow<'_, str> {
         "choose a decision with `tripwire log`, then `tripwire why NUMBER`; `--session ID` asks another session".into()
     }

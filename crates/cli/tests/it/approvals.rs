@@ -291,29 +291,37 @@ fn ctrl_3_a_client_under_run_cannot_approve_its_own_call() {
 
 #[test]
 fn floor_1_the_command_that_waits_is_shown_wherever_it_is_answered() {
-    let fixture = waiting_for("0");
-    fs::write(fixture.root().join(".env"), "TOKEN=hunter2-hunter2-hunter2\n").unwrap();
-    answer_of(ask(&fixture, "rm -rf data # hunter2-hunter2-hunter2"));
-    let list = || fixture.command(&["approvals", "--json"]);
-    let code = code_of(list);
-    let command = open(list)[0]["command"].as_str().unwrap().to_owned();
-    assert!(command.contains("rm -rf data") && !command.contains("hunter2"), "{command}");
-    let (_, shown) = output(fixture.command(&["approvals"]));
-    assert!(shown.contains(&format!("  `{command}`\n")), "{shown}");
-    let (_, said) = output(fixture.command(&["approvals", "approve", &code]));
-    assert!(said.contains(&format!("approved `{code}`: `{command}`: ")), "{said}");
+    for (verb, words) in [
+        (&["approvals", "approve"][..], "approved `CODE`: "),
+        (&["approvals", "deny"][..], "denied `CODE`: "),
+        (&["allow"][..], "the command with the code `CODE` may pass once within 24 hours: "),
+    ] {
+        let fixture = waiting_for("0");
+        fs::write(fixture.root().join(".env"), "TOKEN=hunter2-hunter2-hunter2\n").unwrap();
+        let asked = ask(&fixture, "rm -rf data # hunter2-hunter2-hunter2").wait_with_output().unwrap();
+        let notes = String::from_utf8(asked.stderr).unwrap();
+        assert!(notes.contains("note: the held command: `rm -rf data") && !notes.contains("hunter2"), "{notes}");
+        let list = || fixture.command(&["approvals", "--json"]);
+        let code = code_of(list);
+        let command = open(list)[0]["command"].as_str().unwrap().to_owned();
+        assert!(command.contains("rm -rf data") && !command.contains("hunter2"), "{command}");
+        let (_, shown) = output(fixture.command(&["approvals"]));
+        assert!(shown.contains(&format!("  `{command}`\n")), "{shown}");
+        let (_, said) = output(fixture.command(&[verb, &[code.as_str()]].concat()));
+        assert!(said.contains(&format!("{}`{command}`: ", words.replace("CODE", &code))), "{said}");
+    }
 }
 
 #[test]
 fn floor_1_what_is_no_command_shows_none() {
     let place = Place::new();
-    place.manifest("money:\n  budget_micro_usd: 5\n");
-    place.step(&format!(
-        "{}\n",
-        json!({"timestamp": 1, "tool": "Bash", "args": {"command": "make"}, "cost_micro_usd": 9})
-    ));
-    let open = place.run(&["approvals", "--json"]).json_lines();
-    assert!(open.iter().all(|one| one["kind"] == "budget" && one["command"] == Value::Null), "{open:?}");
+    place.manifest("money:\n  budget_micro_usd: 1000\n");
+    let line = json!({"timestamp": 0, "tool": "Read", "args": {"path": "a"}, "output": "x", "costMicroUsd": 5_000});
+    place.step(&format!("{line}\n")).ended(6);
+    let waiting = place.run(&["approvals", "--json"]).ended(5).json();
+    assert_eq!((&waiting["kind"], &waiting["command"]), (&json!("budget"), &Value::Null), "{waiting}");
+    let shown = place.run(&["approvals"]).ended(5).out;
+    assert_eq!(shown.lines().count(), 3, "what it is, why it waits, how it is answered: {shown}");
 }
 
 #[test]

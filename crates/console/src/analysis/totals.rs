@@ -199,8 +199,8 @@ impl Totals {
             // A prompt is a person's work, and no act on the guard.
             What::Human(HumanAct::Prompt) => {}
             What::Human(act) => {
-                let came_of_it = decision.findings.iter().find(|finding| finding.kind == FindingKind::ManualOverride);
-                let what = rows::of_person(act, came_of_it.map(|finding| finding.reason.as_str()));
+                let effect = decision.findings.iter().find(|finding| finding.kind == FindingKind::ManualOverride);
+                let what = rows::of_person(act, effect.map(|finding| finding.reason.as_str()));
                 keep(&mut self.people, Told { i, at, what });
             }
             What::EngineSwitched(_) => keep(&mut self.switches, Told { i, at, what: words::in_short(&input.what) }),

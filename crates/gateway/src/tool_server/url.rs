@@ -54,7 +54,7 @@ impl ToolServerUrl {
     /// Where requests to it go: a tool may work for hours, and clients have bounds of their own.
     pub(super) fn destination(&self) -> Destination<'_> {
         let (answers_within, reused_within) = (ANSWERS_WITHIN, SERVER_REUSED_WITHIN);
-        Destination { name: "tool server", base: &self.base, ca_file: None, answers_within, reused_within }
+        Destination { base: &self.base, ca_file: None, answers_within, reused_within }
     }
 
     /// The address without its query, which may hold a key: what it is known and shown by.

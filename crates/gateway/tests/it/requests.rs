@@ -1,6 +1,7 @@
 //! Requests: what they may cost at most, and edits that keep every other byte.
 
 use serde_json::Value;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 use tripwire_gateway::wire::{
@@ -248,6 +249,16 @@ fn gate_8_a_request_that_two_readers_could_read_differently_is_refused() {
         assert!(matches!(read(Api::Anthropic, body), Err(WireError::NotAnObject(_))), "{body}");
     }
     assert!(read_request(Api::Anthropic, b"{\"model\":\"\xff\"}", None, Delivery::Whole).is_err());
+}
+
+#[test]
+fn gate_8_a_reply_in_the_background_is_refused_with_advice_that_helps_and_any_other_passes() {
+    let refused = read(Api::OpenAiResponses, r#"{"model":"m","background":true}"#).unwrap_err();
+    assert_eq!(refused, WireError::Background);
+    assert_eq!(refused.hint(), "leave `background` out", "a path without a price may be allowed, this may not");
+    for body in [r#"{"model":"m"}"#, r#"{"model":"m","background":false}"#, r#"{"model":"m","background":null}"#] {
+        assert!(read(Api::OpenAiResponses, body).is_ok(), "{body}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Drop for OpenShare {
     }
 }
 
-/// How many calls run at the server now, whoever made them, by what they are.
+/// How many calls run at the server now, of all clients together, by what they are.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunningCalls(Arc<Mutex<BTreeMap<Fingerprint, u32>>>);
 

@@ -334,7 +334,7 @@ impl Conversation {
             OpenKind::TaskResult(tool) => {
                 self.remember(id, || AnsweredKind::Call(tool.clone()));
                 let mistakes = self.gate.output_mistakes(&tool, &heard(*answered), *answered);
-                self.told(&tool, ToolAnswer { id, raw: message.raw, answered: *answered }, &mistakes)
+                self.to_agent(&tool, ToolAnswer { id, raw: message.raw, answered: *answered }, &mistakes)
             }
             OpenKind::Call(call) => {
                 self.remember(id, || AnsweredKind::Call(call.tool.name.clone()));
@@ -381,11 +381,11 @@ impl Conversation {
         let mistakes = self.gate.output_mistakes(&tool, &said, answered);
         let failed = said.failed || !mistakes.is_empty();
         self.note_words(self.gate.done(call, said.text, Some(failed)));
-        self.told(&tool, ToolAnswer { id, raw, answered }, &mistakes)
+        self.to_agent(&tool, ToolAnswer { id, raw, answered }, &mistakes)
     }
 
     /// What the agent gets of an answer, with the words that wait for it.
-    fn told(&self, tool: &str, answer: ToolAnswer<'_>, mistakes: &[String]) -> Passage {
+    fn to_agent(&self, tool: &str, answer: ToolAnswer<'_>, mistakes: &[String]) -> Passage {
         let raw = answer.raw;
         let shaped = self.shaped(tool, answer, mistakes);
         if shaped.is_none() && self.words().is_empty() {
@@ -401,9 +401,9 @@ impl Conversation {
             return message;
         }
         match with_words(&message, &waiting.join("\n")) {
-            Some(told) => {
+            Some(changed) => {
                 waiting.clear();
-                told
+                changed
             }
             None => message,
         }

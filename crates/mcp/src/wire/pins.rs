@@ -58,8 +58,8 @@ pub struct PinBook {
     walk: Walk,
     /// Tools that differ from what was seen, as they are now.
     pending: BTreeMap<String, PinnedTool>,
-    /// Those of them that were told since this process began.
-    told: BTreeSet<String>,
+    /// Those of them that were reported since this process began.
+    reported: BTreeSet<String>,
     /// Tools of the walk that goes on.
     listed: BTreeSet<String>,
 }
@@ -131,7 +131,7 @@ impl PinBook {
                 Some(pin) if pin.is(&digest) => {
                     if !again {
                         self.pending.remove(&tool.name);
-                        self.told.remove(&tool.name);
+                        self.reported.remove(&tool.name);
                     }
                 }
                 None if self.walk == Walk::First && self.pins.tools.len() < TOOLS_MAX => {
@@ -142,10 +142,10 @@ impl PinBook {
                     let now = PinnedTool::of(tool);
                     let is_known = self.pending.get(&tool.name) == Some(&now);
                     if !is_known && self.pending.len() < TOOLS_MAX {
-                        self.told.remove(&tool.name);
+                        self.reported.remove(&tool.name);
                         self.pending.insert(tool.name.clone(), now);
                     }
-                    if self.pending.contains_key(&tool.name) && self.told.insert(tool.name.clone()) {
+                    if self.pending.contains_key(&tool.name) && self.reported.insert(tool.name.clone()) {
                         news.held.push(tool.name.clone());
                     }
                 }

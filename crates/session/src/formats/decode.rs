@@ -255,7 +255,7 @@ impl Wire<'_> {
             error_kind: given.error_kind.or(facts.error_kind),
             error_text: given.error_text.or(facts.error_text),
             gain: given.gain.or(facts.gain),
-            ignored: given.ignored.or(facts.ignored),
+            ignored: facts.ignored,
             output_hash: given.output_hash.or(facts.output_hash),
             sketch: given.sketch.or(facts.sketch),
             text_sketch: given.text_sketch.or(facts.text_sketch),

@@ -92,18 +92,22 @@ impl Offered {
 
     fn call(&self, params: &Value) -> Result<Value, (i64, String)> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let none = json!({});
-        let arguments = params.get("arguments").filter(|arguments| !arguments.is_null()).unwrap_or(&none);
+        let given = params.get("arguments").filter(|arguments| !arguments.is_null());
+        let mut arguments = given.cloned().unwrap_or_else(|| json!({}));
+        if let Some(members) = arguments.as_object_mut() {
+            // Some clients write out what they leave open.
+            members.retain(|_, value| !value.is_null());
+        }
         let wrong = |why: &str| (-32_602, why.to_owned());
         let tools = tools();
         let tool = tools.as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == name));
         let tool = tool.ok_or_else(|| wrong(&format!("there is no tool `{name}`")))?;
-        let mistakes = schema::mistakes(&tool["inputSchema"], arguments);
+        let mistakes = schema::mistakes(&tool["inputSchema"], &arguments);
         if !mistakes.is_empty() {
             return Err(wrong(&format!("the arguments do not fit `{name}`: {}", mistakes.join("; "))));
         }
         let text = |key: &str| match arguments.get(key) {
-            None | Some(Value::Null) => Ok(None),
+            None => Ok(None),
             Some(Value::String(text)) if is_plain(text) => Ok(Some(text.clone())),
             Some(_) => Err(wrong(&format!("`{key}` is no plain text"))),
         };
@@ -119,11 +123,8 @@ impl Offered {
             "why" => {
                 words = vec!["why".to_owned(), "--json".to_owned()];
                 session(&mut words)?;
-                match arguments.get("decision") {
-                    None | Some(Value::Null) => {}
-                    Some(number) => {
-                        words.push(number.as_u64().ok_or_else(|| wrong("`decision` is no number"))?.to_string());
-                    }
+                if let Some(number) = arguments.get("decision") {
+                    words.push(number.as_u64().ok_or_else(|| wrong("`decision` is no number"))?.to_string());
                 }
             }
             "budget" => {
@@ -239,7 +240,7 @@ fn tools() -> Value {
         ),
         tool(
             "why",
-            "Why a decision was taken: rule, evidence, threshold; by default the last refusal.",
+            "Why a decision was taken: rule, evidence, threshold; by default the last alarm or refusal.",
             json!({"session": session, "decision": {"type": "integer", "minimum": 0}}),
             &[]
         ),

@@ -177,11 +177,10 @@ fn gate_8_gateway_a_stop_cuts_requests_without_a_price_and_free_ones() {
         let unpriced = scope.spawn(|| gateway.post("/openai/v1/embeddings", "{}"));
         until("both arrived", || provider.requests() == 2);
         assert!(gateway.verb(&["stop"]).status.success());
-        let asked = Instant::now();
+        // The provider says nothing: only the stop can be what answers.
         for reply in [free.join().unwrap(), unpriced.join().unwrap()] {
             assert!(reply.status == 403 && reply.body.contains("tripwire resume"), "{reply:?}");
         }
-        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     });
 }
 

@@ -51,6 +51,8 @@ fn gate_8_gateway_an_overloaded_provider_gives_way_to_the_next_and_is_left_alone
     let notes = notes(&gateway);
     assert!(notes[0].contains("FALLBACK") && notes[0].contains("for 40 s"), "{notes:?}");
     assert!(notes[1].contains("`main` is left alone") && notes[1].contains("`spare` is asked"), "{notes:?}");
+    let shown = String::from_utf8(gateway.verb(&["gateway", "usage"]).stdout).unwrap();
+    assert!(shown.contains("2 times a provider gave way to the next one (FALLBACK"), "{shown}");
     assert!(gateway.stderr().contains("gives way"), "{}", gateway.stderr());
 }
 

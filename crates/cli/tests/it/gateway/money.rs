@@ -200,6 +200,21 @@ fn gate_8_gateway_free_paths_pass_and_an_unpriced_one_only_where_it_is_allowed()
 }
 
 #[test]
+fn gate_8_gateway_a_reply_in_the_background_is_refused_also_where_paths_without_a_price_are_allowed() {
+    let provider = replies(1, 1);
+    let text = config(&provider, "").replace("name = \"openai\"", "name = \"openai\"\nunpriced = \"allow\"");
+    let gateway = Gateway::start(&text);
+    let ask = |background: &str| {
+        let body = format!(r#"{{"model":"gpt-5","input":"x","background":{background}}}"#);
+        gateway.post("/openai/v1/responses", &body)
+    };
+    let refused = ask("true");
+    assert!(refused.status == 403 && refused.body.contains("leave `background` out"), "{refused:?}");
+    assert!(!refused.body.contains("unpriced"), "{refused:?}");
+    assert_eq!((provider.requests(), ask("false").status, provider.requests()), (0, 200, 1));
+}
+
+#[test]
 fn gate_8_gateway_a_closed_account_lets_no_path_without_a_price_pass() {
     // It said nothing of a thousand tokens of output, and charges for a million.
     let provider = replies(1_000_000, 1_000_000);

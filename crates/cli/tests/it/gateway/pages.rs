@@ -47,7 +47,9 @@ fn gate_8_gateway_without_keys_a_foreign_page_cannot_spend_the_providers_key() {
         }
     }
     // A page that only reads names no origin, so there the name decides.
-    assert_eq!(send(&gateway, "GET /metrics", "host: evil.example\r\n").status, 403);
+    for line in ["GET /metrics", "GET /openai/v1/models", "GET /openai/v1/files"] {
+        assert_eq!(send(&gateway, line, "host: evil.example\r\n").status, 403, "{line}");
+    }
     assert_eq!(provider.requests(), 0);
 }
 
@@ -62,7 +64,9 @@ fn gate_8_gateway_without_keys_libraries_on_this_machine_are_served_as_before() 
             let reply = send(&gateway, "POST /anthropic/v1/messages", &format!("host: {host}\r\n{more}"));
             assert_eq!(reply.status, 200, "{host} {more}: {reply:?}");
         }
-        assert_eq!(send(&gateway, "GET /metrics", &format!("host: {host}\r\n")).status, 200);
+        for line in ["GET /metrics", "GET /openai/v1/models", "GET /openai/v1/files"] {
+            assert_eq!(send(&gateway, line, &format!("host: {host}\r\n")).status, 200, "{host} {line}");
+        }
     }
     let proxied = send(&gateway, "POST /anthropic/v1/messages", "host: gateway\r\n");
     assert_eq!(proxied.status, 200, "a program may call us what it likes: {proxied:?}");

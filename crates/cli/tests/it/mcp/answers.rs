@@ -1,16 +1,12 @@
-//! Answers that cannot be passed on as they came: whoever waits is told, and words for the agent reach it all the same.
+//! Answers that cannot be passed on as they came: the caller gets an error in their place, and words for the agent reach it all the
+//! same.
 
-use super::fixture::{McpClient, McpFixture, call, refusal, server_of};
+use super::fixture::{McpClient, McpFixture, call, refusal, server_of, server_of_cases};
 use serde_json::{Value, json};
 use std::fs;
 
 /// Answers each call in the way that its tool's name says.
-const SERVER: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  printf '%s\n' "$line" >> LOG
-  id=$(printf '%s' "$line" | sed -n 's/.*"id" *: *\([0-9]*\).*/\1/p')
-  case "$line" in
-    *notifications*) ;;
+const BY_NAME: &str = r#"    *notifications*) ;;
     *tools/list*) sed "s/\"ID\"/$id/" LIST ;;
     *tasks/result*) printf '{"id":%s,"result":{"content":[{"type":"text","text":"%02000d"}]}}\n' "$id" 0 ;;
     *'"task"'*) printf '{"id":%s,"result":{"task":{"taskId":"t1","status":"working"}}}\n' "$id" ;;
@@ -24,12 +20,10 @@ while IFS= read -r line; do
     *'"bigerror"'*) printf '{"id":%s,"error":{"code":-5,"message":"%02000d"}}\n' "$id" 0 ;;
     *'"never"'*) ;;
     *) printf '{"id":%s,"result":{"content":[{"type":"text","text":"fine"}]}}\n' "$id" ;;
-  esac
-done
 "#;
 
 fn capped() -> McpFixture {
-    let fixture = server_of(SERVER);
+    let fixture = server_of_cases(BY_NAME);
     let limits: String = ["big", "bigbare", "bigerror", "slow"]
         .iter()
         .map(|tool| format!("  \"demo/{tool}\": {{ max_output: 1KB }}\n"))
@@ -39,8 +33,8 @@ fn capped() -> McpFixture {
 }
 
 #[test]
-fn mcp_3_an_answer_that_is_refused_is_told_to_whoever_waits_and_the_call_has_failed() {
-    let fixture = server_of(SERVER);
+fn mcp_3_an_answer_that_is_refused_is_an_error_for_the_caller_and_the_call_has_failed() {
+    let fixture = server_of_cases(BY_NAME);
     let mut client = fixture.start();
     for tool in ["latin", "number"] {
         let answer = client.call(1, tool, &json!({}));
@@ -55,7 +49,7 @@ fn mcp_3_an_answer_that_is_refused_is_told_to_whoever_waits_and_the_call_has_fai
 
 #[test]
 fn mcp_3_a_text_that_was_cut_inside_a_character_reaches_the_client_and_reads_the_same_everywhere() {
-    let fixture = server_of(SERVER);
+    let fixture = server_of_cases(BY_NAME);
     let mut client = fixture.start();
     client.say(&call(1, "half", &json!({})));
     assert_eq!(client.line(), "{\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"cut \\ufffd\"}]}}\n");
@@ -85,7 +79,7 @@ fn loop_1_a_warning_reaches_the_agent_in_whatever_form_the_result_comes() {
         assert_eq!(client.close().0, Some(0));
         fixture.verify();
     }
-    let fixture = server_of(SERVER);
+    let fixture = server_of_cases(BY_NAME);
     let tool = json!({"name": "strict", "inputSchema": {"type": "object", "required": ["a"]}});
     let list = json!({"id": "ID", "result": {"tools": [tool]}});
     fs::write(fixture.path("list"), format!("{list}\n")).unwrap();
@@ -139,7 +133,7 @@ fn count(fixture: &McpFixture, kind: &str) -> usize {
 
 #[test]
 fn mcp_1_a_call_that_is_cancelled_or_left_has_no_result_and_its_id_is_free() {
-    let fixture = server_of(SERVER);
+    let fixture = server_of_cases(BY_NAME);
     let mut client = fixture.start();
     client.say(&call(1, "never", &json!({"n": 1})));
     client.say(r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
@@ -166,7 +160,7 @@ fn loop_6_equal_calls_that_run_at_once_are_quiet_and_equal_calls_that_are_cancel
     assert_eq!(client.close().0, Some(0));
     fixture.verify();
 
-    let fixture = server_of(SERVER);
+    let fixture = server_of_cases(BY_NAME);
     let mut client = fixture.start();
     for n in 0..20 {
         client.say(&call(n, "never", &json!({"q": "same"})));

@@ -15,13 +15,16 @@ pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// Long enough to see that nothing comes.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
 
-/// Answers each request with a text, and keeps every line as it came. The answer's spacing is its own.
-const SERVER: &str = r#"#!/bin/sh
+/// Keeps every line as it came, and finds the id in it.
+const READ: &str = r#"#!/bin/sh
 while IFS= read -r line; do
   printf '%s\n' "$line" >> LOG
   id=$(printf '%s' "$line" | sed -n 's/.*"id" *: *\("[^"]*"\|[0-9.]*\).*/\1/p')
   case "$line" in
-    *'"die"'*) exit 3 ;;
+"#;
+
+/// Answers each request with a text. The answer's spacing is its own.
+const ANSWER: &str = r#"    *'"die"'*) exit 3 ;;
     *'"silent"'*) continue ;;
     *'"noise"'*) echo 'this is no JSON' ; echo '{"id":'"$id"',"result":{},"result":{}}' ; continue ;;
     *tools/list*) cat LIST | sed "s/\"ID\"/$id/" ; continue ;;
@@ -38,7 +41,12 @@ pub(crate) struct McpFixture {
 }
 
 pub(crate) fn server() -> McpFixture {
-    server_of(SERVER)
+    server_of(&format!("{READ}{ANSWER}"))
+}
+
+/// A server that answers by these branches of a shell's `case`, in which `$line` is the message and `$id` its id.
+pub(crate) fn server_of_cases(cases: &str) -> McpFixture {
+    server_of(&format!("{READ}{cases}  esac\ndone\n"))
 }
 
 /// A workspace with this server; `LOG` and `LIST` in it are files beside it.

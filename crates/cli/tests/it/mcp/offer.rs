@@ -29,6 +29,8 @@ fn the_tools_of_serve_look_at_this_workspace_and_change_nothing() {
     assert!(text(&status).contains("session"), "{status}");
     let why = client.call(3, "why", &json!({}));
     assert!(text(&why).contains("FLOOR-1"), "{why}");
+    let open = client.call(6, "why", &json!({"session": null, "decision": null}));
+    assert_eq!(text(&open), text(&why), "a member that is null was not given");
     let budget: Value = serde_json::from_str(text(&client.call(4, "budget", &json!({})))).unwrap();
     let view: Value = serde_json::from_str(text(&status)).unwrap();
     let view = &view["session"]["view"];

@@ -158,14 +158,16 @@ fn ctrl_2_resume_is_for_every_session_of_the_workspace() {
     assert!(!place.run(&["resume", "--session", &newest]).out.contains("at its next step too"));
 }
 
-/// A workspace with two sessions, of which the newest has a damaged journal.
-fn with_a_damaged_newest() -> Place {
+/// A workspace with two sessions, and the older one's name.
+fn two_sessions() -> (Place, String) {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
+    let older = place.session();
     place.feed(&["step", "--new", "-"], &calls(2)).ended(0);
-    place
+    (place, older)
 }
 
+/// Damages the journal of the newest session.
 fn damage(place: &Place) {
     let segment = place.journal("00000001.jsonl");
     let text = fs::read_to_string(&segment).unwrap();
@@ -174,21 +176,23 @@ fn damage(place: &Place) {
 }
 
 #[test]
-fn ctrl_2_what_was_done_before_an_order_failed_is_said() {
-    let place = with_a_damaged_newest();
+fn ctrl_2_what_was_done_before_an_order_failed_is_said_and_the_other_sessions_go_on() {
+    let (place, older) = two_sessions();
     place.run(&["pause"]).ended(0);
+    place.feed(&["step", "--session", &older, "-"], &call("more", "ok")).ended(5);
     damage(&place);
-    let said =
-        place.run(&["resume"]).ended(9).complains("`.geometry/PAUSE` is removed; ").complains("then it failed: ");
-    assert!(said.err.contains("damaged"), "{}", said.err);
+    let said = place.run(&["resume"]).ended(9);
+    let done = format!("`.geometry/PAUSE` is removed; {older} goes on at its next step too; then it failed: ");
+    assert!(said.err.contains(&done) && said.err.contains("damaged"), "{}", said.err);
     assert!(!place.geometry("PAUSE").exists());
+    place.feed(&["step", "--session", &older, "-"], &call("more", "ok")).ended(0);
     fs::write(place.geometry("BLOCKER_REPORT.md"), "# look\n").unwrap();
     place.run(&["ack", "blocker"]).ended(9).complains("is acknowledged and removed; then it failed: ");
 }
 
 #[test]
 fn ctrl_2_an_order_that_fails_before_anything_was_done_says_only_why() {
-    let place = with_a_damaged_newest();
+    let (place, _) = two_sessions();
     damage(&place);
     for verb in ["resume", "ack"] {
         let said = place.run(&[verb]).ended(9);

@@ -111,7 +111,7 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     place.step(&calls(2)).ended(0);
     let manifest = fs::read_to_string(place.geometry("MANIFEST.yaml")).unwrap();
     fs::write(place.geometry("MANIFEST.yaml"), "safety: [").unwrap();
-    place.run(&["status"]).ended(9).says("the manifest is refused");
+    place.run(&["status"]).ended(9).says("the settings are refused");
     fs::write(place.geometry("MANIFEST.yaml"), manifest).unwrap();
     place.run(&["status"]).ended(0);
 
@@ -176,11 +176,15 @@ fn const_5_a_value_that_no_session_would_begin_with_is_broken_for_status_too() {
     for (text, line) in [("money:\n  budget_micro_usd: five\n", 2), ("loops:\n  loop_repeat_threshold: -1\n", 2)] {
         let place = Place::new();
         place.manifest(text);
-        let said = place.run(&["status"]).ended(9).says("the manifest is refused");
+        let said = place.run(&["status"]).ended(9).says("the settings are refused");
         assert!(said.out.contains(&format!("correct line {line} of ")), "{}", said.out);
         place.step(&calls(1)).ended(2).complains(&format!("hint: correct line {line} of "));
         place.manifest("money:\n  budget_micro_usd: 5000000\n");
         place.run(&["status"]).ended(0);
+        fs::create_dir_all(place.path().join("config/tripwire")).unwrap();
+        fs::write(place.path().join("config/tripwire/settings.yaml"), text).unwrap();
+        let said = place.run(&["status"]).ended(9).says("the settings are refused");
+        assert!(said.out.contains("tripwire/settings.yaml"), "the file that is wrong is named: {}", said.out);
     }
 }
 

@@ -64,6 +64,20 @@ fn loop_1_the_readmes_command_tells_a_stranger_what_happened() {
 }
 
 #[test]
+fn loop_2_the_word_that_was_ignored_is_named_and_where_none_was_none_is() {
+    let call = |(n, word): (u32, &str)| {
+        let call = r#""tool":"Bash","args":{"command":"make"},"error":true"#;
+        format!("{{\"timestamp\":{n}0000,{call},\"output\":\"FAILED {word}\"}}\n")
+    };
+    let decided =
+        |words: [&str; 3]| decide((1..).zip(words).map(call).collect::<String>().as_bytes()).done().to_owned();
+    let varied = decided(["a7Xk", "q3Zp", "m9Rt"]);
+    assert!(varied.contains("ignoring `m9Rt` which changes at each repetition"), "{varied}");
+    let same = decided(["a7Xk"; 3]);
+    assert!(same.contains("3 times in a row with the same result") && !same.contains("ignoring"), "{same}");
+}
+
+#[test]
 fn dirty_1_a_claim_without_tests_is_told_as_sent_back() {
     let told = run(&["decide", "--text", &scenario("endings/untested-claim-fires")], b"");
     assert_eq!(told.done().matches("sent back").count(), 2);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 /// Records of the long session.
 const RECORDS: u64 = 1_000_000;
@@ -125,6 +125,34 @@ fn bars_of_a_million_records() {
     }
     let heap = browser.ask("performance.memory.usedJSHeapSize").as_f64().unwrap_or_default();
     eprintln!("page memory: {:.1} MB of script heap", heap / 1_048_576.0);
+}
+
+#[test]
+#[ignore = "a bench: `just bench-console`"]
+fn bars_of_new_records() {
+    let Some(program) = browser::program() else { return };
+    let place = Place::new();
+    place.step(&call("make", "ok")).ended(0);
+    let served = served(&place);
+    let mut browser = Browser::start(&program);
+    browser.size(1200, 900);
+    browser.open(&served.url);
+    browser.until("document.querySelector('.session-row')");
+    browser.ask("document.querySelector('.session-row').click()");
+    browser.until("document.querySelector('.chips').textContent.includes('verified ·')");
+    browser.ask(
+        "window.seen = {}; new MutationObserver(() => { for (const row of document.querySelectorAll('.log-row:not(.blank) .number')) if (row.parentElement.querySelector('.text').textContent) window.seen[row.textContent] ??= Date.now(); })
+         .observe(document.querySelector('.log-body'), {subtree: true, childList: true, characterData: true})",
+    );
+    let mut delays = Vec::new();
+    for number in 1..10_u64 {
+        place.step(&call(&format!("live {number}"), "ok")).ended(0);
+        let journaled = place.journal("00000001.jsonl").metadata().unwrap().modified().unwrap();
+        browser.until(&format!("window.seen['#{number}']"));
+        let seen = browser.ask(&format!("window.seen['#{number}']")).as_f64().unwrap();
+        delays.push(seen - journaled.duration_since(UNIX_EPOCH).unwrap().as_secs_f64() * 1_000.0);
+    }
+    eprintln!("a new record is shown {:.0} ms after it was journaled (promised: 250)", median(delays));
 }
 
 /// The tasks of the page's main thread, and what script and layout took in each frame, sorted; in milliseconds.

@@ -14,13 +14,13 @@ const PID_BYTES_MAX: u64 = 32;
 
 /// The right to keep the budgets of a workspace, for as long as this value lives; the system takes it back from a dead process.
 #[derive(Debug)]
-pub(crate) struct SoleGateway {
+pub(crate) struct GatewayLock {
     _lock: FileLock,
 }
 
 /// Why the right cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum SoleGatewayError {
+pub enum GatewayLockError {
     /// Another gateway has it.
     #[error("a gateway already runs for this workspace{}", holder(*.pid))]
     Taken {
@@ -36,7 +36,7 @@ fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
 }
 
-impl Explain for SoleGatewayError {
+impl Explain for GatewayLockError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Taken { pid: Some(pid) } => {
@@ -55,14 +55,14 @@ impl Explain for SoleGatewayError {
     }
 }
 
-impl SoleGateway {
+impl GatewayLock {
     /// Takes the right, or says who has it.
-    pub(crate) fn claim(layout: &Layout) -> Result<Self, SoleGatewayError> {
+    pub(crate) fn claim(layout: &Layout) -> Result<Self, GatewayLockError> {
         file::make_folder(&layout.state())?;
         let path = layout.state().join("gateway.lock");
         let lock = FileLock::take(&path, Wait::No).map_err(|error| {
             let is_taken = error.kind() == io::ErrorKind::WouldBlock;
-            if is_taken { SoleGatewayError::Taken { pid: pid_in(&path) } } else { error.into() }
+            if is_taken { GatewayLockError::Taken { pid: pid_in(&path) } } else { error.into() }
         })?;
         let written = lock.set_len(0).and_then(|()| (&*lock).write_all(std::process::id().to_string().as_bytes()));
         written.map_err(FileError::at(&path, FileAction::Write))?;
@@ -85,8 +85,8 @@ mod tests {
     fn gate_8_the_second_gateway_of_a_workspace_is_refused_and_told_of_the_first() {
         let dir = TestDir::new();
         let layout = Layout::at(dir.path());
-        let _first = SoleGateway::claim(&layout).unwrap();
-        let refused = SoleGateway::claim(&layout).unwrap_err();
+        let _first = GatewayLock::claim(&layout).unwrap();
+        let refused = GatewayLock::claim(&layout).unwrap_err();
         let pid = std::process::id();
         assert_eq!(refused.to_string(), format!("a gateway already runs for this workspace (process {pid})"));
         assert!(refused.hint().contains(&format!("kill {pid}")) && refused.hint().contains("--workspace"));
@@ -96,9 +96,9 @@ mod tests {
     fn gate_8_a_gateway_begins_where_the_one_before_has_ended_and_in_another_workspace() {
         let (dir, other) = (TestDir::new(), TestDir::new());
         let layout = Layout::at(dir.path());
-        let first = SoleGateway::claim(&layout).unwrap();
-        assert!(SoleGateway::claim(&Layout::at(other.path())).is_ok());
+        let first = GatewayLock::claim(&layout).unwrap();
+        assert!(GatewayLock::claim(&Layout::at(other.path())).is_ok());
         drop(first);
-        assert!(SoleGateway::claim(&layout).is_ok());
+        assert!(GatewayLock::claim(&layout).is_ok());
     }
 }
