@@ -22,6 +22,7 @@ pub(crate) use self::overwrite::redirected as judge_redirection;
 
 use crate::findings::Findings;
 use crate::line::call::Call;
+use crate::line::command;
 use crate::site::Site;
 
 /// A family of rules; the one about publishing comes last, because what is destroyed weighs more.
@@ -43,6 +44,14 @@ const FAMILIES: [Family; 13] = [
     |site, call| publish::judge(site, call).into(),
 ];
 
+/// The families that read verbs behind options.
+const VERBS: [Family; 4] = [
+    database::judge_tool,
+    |site, call| service::judge(site, call).into(),
+    |_, call| storage::judge(call).into(),
+    |site, call| publish::judge(site, call).into(),
+];
+
 /// Judges one call.
 pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     let mut findings = Findings::default();
@@ -51,6 +60,11 @@ pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Findings {
         if findings.hold.is_some() {
             break;
         }
+    }
+    if findings.hold.is_none()
+        && let Some(other) = command::other_reading(call)
+    {
+        findings.hold = VERBS.iter().find_map(|family| family(site, &other).hold);
     }
     findings
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 const ENTRIES_MAX: usize = 20_000;
 /// Most entries that are looked at to list files of any name.
 const LISTED_MAX: usize = 1_000;
+
 /// A search.
 pub(crate) struct Search {
     roots: Vec<Field>,
@@ -35,7 +36,7 @@ pub(crate) struct Search {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     FolderFirst,
-    /// `-depth`
+    /// `-depth`, or `-delete`, which brings it along; GNU's `find` then refuses a `-prune`, others pass over it.
     FolderLast,
 }
 
@@ -60,7 +61,7 @@ impl Search {
             actions.push(Action::List);
             expression = Node::All(vec![expression, Node::Action(0)]);
         }
-        let last = call.args.iter().any(|field| matches!(field.text().as_str(), "-depth" | "-d"));
+        let last = call.args.iter().any(|field| matches!(field.text().as_str(), "-depth" | "-d" | "-delete"));
         Self {
             roots: if roots.is_empty() { vec![Field::of(".")] } else { roots },
             expression,

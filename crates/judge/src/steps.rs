@@ -136,11 +136,15 @@ fn settings(site: &Site<'_>, call: &Call) -> Vec<Field> {
     }
     let set = site.state.variables.iter().map(|(name, value)| (name.as_str(), value));
     let set = set.chain(call.env.iter().map(|(name, value)| (name.as_str(), value)));
-    let setting = |(name, value): (&str, &Field)| match name {
-        "GIT_CONFIG_PARAMETERS" => Some(value.text().trim_matches('\'').to_owned()),
-        _ => name.starts_with("GIT_CONFIG_KEY_").then(|| format!("{}=", value.text())),
+    let named = |(name, value): (&str, &Field)| -> Vec<String> {
+        match name {
+            // One setting or more, each in quotes.
+            "GIT_CONFIG_PARAMETERS" => value.text().split(' ').map(|one| one.trim_matches('\'').to_owned()).collect(),
+            _ if name.starts_with("GIT_CONFIG_KEY_") => vec![format!("{}=", value.text())],
+            _ => Vec::new(),
+        }
     };
-    set.filter_map(setting).flat_map(|setting| [Field::of("-c"), Field::of(&setting)]).collect()
+    set.flat_map(named).flat_map(|setting| [Field::of("-c"), Field::of(&setting)]).collect()
 }
 
 #[cfg(test)]
@@ -187,6 +191,7 @@ mod tests {
             ("find . -name 'ST*' -delete", Relation::Same),
             ("find . -name STOP | xargs rm", Relation::Same),
             ("find . -type f -name 'S*' -exec rm {} +", Relation::Same),
+            ("find . -path ./.guard -prune -o -name 'S*' -delete", Relation::Same),
         ] {
             assert!(relation(command, "/w/.guard/STOP").contains(&expected), "{command}: {:?}", steps(command));
         }
@@ -204,7 +209,7 @@ mod tests {
             // Nothing is there to be found, and nothing asks for its name.
             "find . -type f -exec rm {} +",
             "find . -xtype l -delete",
-            "find . -path ./.guard -prune -o -name 'S*' -delete",
+            "find . -path ./.guard -prune -o -name 'S*' -exec rm {} +",
             "cp a ./$NAME.json",
             "echo x >&2",
             "ls 2>&-",

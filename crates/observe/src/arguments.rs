@@ -108,6 +108,17 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// Whether one of the named fields holds a text or a number; a switch and a zero say nothing.
+    pub(super) fn is_given(&self, names: &[&str]) -> bool {
+        let is_number = |bare: &str| bare.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+        let holds = |json: &Json<'_>| matches!(json, Json::Bare(bare) if is_number(bare));
+        let number = match self {
+            Self::Json(json) => names.iter().filter_map(|name| json.get(name)).any(holds),
+            Self::Plain(_) => false,
+        };
+        number || self.field(names).is_some_and(|text| !matches!(text.trim(), "" | "0" | "false" | "no"))
+    }
+
     /// The plain text, where there are no fields.
     pub(super) fn plain(&self) -> Option<&str> {
         match self {

@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
         const CODE: [&str; 4] = ["time.sleep(", "asyncio.sleep(", "setTimeout(", "Thread.sleep("];
         const ARGUMENTS: [&str; 6] = ["wait", "wait_seconds", "wait_ms", "wait_for", "wait_until", "delay_seconds"];
         self.kind == ToolKind::Other
-            && (CODE.iter().any(|mark| self.said.contains(mark)) || self.arguments.field(&ARGUMENTS).is_some())
+            && (CODE.iter().any(|mark| self.said.contains(mark)) || self.arguments.is_given(&ARGUMENTS))
     }
 
     /// Whether the arguments hold a command, or something to type into a program that runs.

@@ -243,6 +243,58 @@ fn loop_3_empty_input_to_a_program_that_runs_is_a_look_and_a_typed_line_is_not()
 }
 
 #[test]
+fn loop_3_a_tool_that_is_told_to_wait_waits_and_one_that_is_told_not_to_does_not() {
+    let waits = |args: &str| observe(&call("get_job", args, "x")).flags.has(Flag::Wait);
+    for args in [
+        r#"{"id":"j1","wait_seconds":15}"#,
+        r#"{"id":"j1","wait_ms":"2500"}"#,
+        r##"{"id":"j1","wait_for":"#done"}"##,
+        r#"{"code":"import time; time.sleep(30); print(job())"}"#,
+    ] {
+        assert!(waits(args), "{args}");
+    }
+    for args in [
+        r#"{"id":"j1"}"#,
+        r#"{"id":"j1","wait_seconds":0}"#,
+        r#"{"id":"j1","wait":false}"#,
+        r#"{"id":"j1","note":"no sleep, no wait"}"#,
+    ] {
+        assert!(!waits(args), "{args}");
+    }
+}
+
+#[test]
+fn loop_3_a_command_line_that_sleeps_in_the_words_of_windows_waits() {
+    let waits = |command: &str| observe(&call("Bash", command, "x")).flags.has(Flag::Wait);
+    for command in ["Start-Sleep -Seconds 15", "start-sleep 5; Get-Job", "timeout /t 15"] {
+        assert!(waits(command), "{command}");
+    }
+    for command in ["timeout 15 cargo build", "echo Start-Sleep", "Get-Job"] {
+        assert!(!waits(command), "{command}");
+    }
+}
+
+#[test]
+fn loop_2_an_id_alone_is_an_answer_and_one_among_words_is_not() {
+    let digest = |output: &str| observe(&call("new_id", "{}", output)).result_digest;
+    let (one, other) = ("6f1c0b1e-0d3a-4c55-9b1e-aa00bb11cc22", "0f1c0b1e-0d3a-4c55-9b1e-aa00bb11cc23");
+    assert_ne!(digest(one), digest(other));
+    assert_ne!(digest(&format!("[{one}]")), digest(&format!("[{other}]")));
+    assert_eq!(digest(&format!("created {one} for you")), digest(&format!("created {other} for you")));
+}
+
+#[test]
+fn loop_2_a_command_in_another_folder_is_another_question_and_another_tool_has_no_folder() {
+    let digest = |tool: &str, folder: Option<&str>| {
+        observe(&RawCall { folder, ..call(tool, r#"{"command":"ls"}"#, "a b") }).result_digest
+    };
+    assert_eq!(digest("Bash", Some("/w/a")), digest("Bash", Some("/w/a")));
+    assert_ne!(digest("Bash", Some("/w/a")), digest("Bash", Some("/w/b")));
+    assert_ne!(digest("Bash", Some("/w/a")), digest("Bash", None));
+    assert_eq!(digest("get_page", Some("/w/a")), digest("get_page", None));
+}
+
+#[test]
 fn loop_2_echo_a_line_below_a_message_does_not_make_it_an_answer() {
     let said = "Your booking for two people on the evening train to the coast is confirmed and paid in full today";
     let silent = |output: &str| {

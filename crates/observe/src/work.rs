@@ -237,6 +237,10 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
             // It only says what a name stands for.
             return unwrapped;
         }
+        if name == "timeout" && rest.first().is_some_and(|word| word.eq_ignore_ascii_case("/t")) {
+            // On Windows it runs nothing, it waits.
+            return unwrapped;
+        }
         if name == "env"
             && let Some(line) = split_string(rest)
         {

@@ -158,7 +158,7 @@ impl DiskWatch<'_> {
 }
 
 /// Whether a path stays below the workspace.
-fn is_below(path: &str) -> bool {
+pub(super) fn is_below(path: &str) -> bool {
     !path.is_empty()
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

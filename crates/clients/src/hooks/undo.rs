@@ -2,10 +2,9 @@
 
 use super::calls::key;
 use super::dialect::CallIds;
-use super::disk::Others;
+use super::disk::{Others, is_below};
 use super::event::ToolCall;
 use super::inputs::starts_agent;
-use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::label::Label;
@@ -110,10 +109,4 @@ impl StepSnapshots<'_> {
 
 fn no_undo(error: &UndoError) -> String {
     format!("no undo for this step: {error}; {}", error.hint())
-}
-
-/// Whether a path stays below the workspace.
-fn is_below(path: &str) -> bool {
-    !path.is_empty()
-        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

@@ -89,26 +89,10 @@ fn items_of(input: &Stream) -> Vec<Field> {
         Stream::Known(text) => text
             .split(|letter: char| letter.is_whitespace() || letter == '\0')
             .filter(|part| !part.is_empty())
-            .map(|part| {
-                // `echo *.md | xargs rm`: the shell wrote names where the text has a pattern.
-                let mut field = Field::default();
-                if part.contains('*') {
-                    field.push_pattern(part)
-                } else {
-                    field.push_text(part)
-                }
-                field
-            })
+            // `echo *.md | xargs rm`: the shell wrote names where the text has a pattern.
+            .map(|part| if part.contains('*') { Field::of_pattern(part) } else { Field::of(part) })
             .collect(),
-        Stream::Paths(paths) => paths
-            .0
-            .iter()
-            .map(|path| {
-                let mut field = Field::default();
-                field.push_pattern(path);
-                field
-            })
-            .collect(),
+        Stream::Paths(paths) => paths.0.iter().map(|path| Field::of_pattern(path)).collect(),
         Stream::Closed => Vec::new(),
         Stream::Name(name) => vec![Field::from_stand_in(*name)],
         Stream::Downloaded => vec![Field::from_unknown(Origin::Downloaded)],

@@ -174,8 +174,7 @@ fn recursive(call: &Call) -> Option<Inner> {
     }
     let (_, rest) = rest_of(call.args.get(at + 1..)?, &[], 0);
     let everywhere = options.iter().any(|field| matches!(field.text().as_str(), "-r" | "--recursive"));
-    let mut packages = Field::default();
-    packages.push_pattern("packages/*");
+    let packages = Field::of_pattern("packages/*");
     Some(if everywhere { Inner::In(packages, rest) } else { Inner::Call(rest, Vec::new(), call.place) })
 }
 

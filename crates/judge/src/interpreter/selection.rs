@@ -1,6 +1,6 @@
 //! `grep` and `rg` in front of `xargs`: which names of a listing pass, and which files hold a word.
 
-use crate::line::call::{Call, rest_of};
+use crate::line::call::{Call, operands};
 use crate::line::field::{Field, fits};
 use crate::line::stream::{Paths, Stream};
 use crate::search::Search;
@@ -30,13 +30,16 @@ const VALUES: [&str; 16] = [
 
 /// What such a program writes, where it only picks names.
 pub(super) fn of(site: &Site<'_>, call: &Call) -> Option<Stream> {
-    let (_, operands) = rest_of(call.args.get(1..)?, &VALUES, 0);
+    let operands = operands(&call.args, &VALUES);
     let given = call.options(&["-e", "--regexp"]);
     let (patterns, files) = match operands.split_first() {
         Some((first, files)) if given.is_empty() => (vec![first.clone()], files.to_vec()),
         Some(_) | None => (given, operands),
     };
     let patterns: Vec<String> = patterns.iter().map(Field::known).collect::<Option<_>>()?;
+    if patterns.is_empty() {
+        return None;
+    }
     let names_only = call.has_short(&['l']) || call.has_any(&["--files-with-matches"]);
     match (&call.stdin, files.is_empty(), names_only) {
         (Stream::Paths(paths), true, false) => picked(site, call, &patterns, paths),
@@ -47,8 +50,8 @@ pub(super) fn of(site: &Site<'_>, call: &Call) -> Option<Stream> {
 
 /// The names of a listing that fit.
 fn picked(site: &Site<'_>, call: &Call, patterns: &[String], paths: &Paths) -> Option<Stream> {
-    let changes_lines = call.has_short(&['o', 'c', 'q', 'n', 'L', 'f', 'w', 'x', 'P', 'b', 'z']);
-    if changes_lines || call.words().iter().any(|word| word.starts_with("--") && word != "--") {
+    let changes_lines = call.has_short(&['o', 'c', 'q', 'n', 'L', 'f', 'w', 'x', 'F', 'P', 'S', 'b', 'z']);
+    if changes_lines || call.name() == "fgrep" || has_other_long(call, &[]) {
         return None;
     }
     let extended = call.has_short(&['E']) || matches!(call.name().as_str(), "egrep" | "rg");
@@ -57,29 +60,42 @@ fn picked(site: &Site<'_>, call: &Call, patterns: &[String], paths: &Paths) -> O
     let written = |text: &str| if any_case { text.to_lowercase() } else { text.to_owned() };
     let mut wanted = Vec::new();
     for pattern in patterns {
-        for pattern in patterns_within(&written(pattern), syntax)? {
-            let mut field = Field::default();
-            field.push_pattern(&pattern);
-            wanted.push(field);
-        }
+        wanted.extend(patterns_within(&written(pattern), syntax)?);
     }
+    let inverted = call.has_short(&['v']);
+    // All that `ls` lists here: what passes is what the same patterns fit.
+    if paths.0 == ["*"] && !inverted {
+        return (!any_case).then_some(Stream::Paths(Paths(wanted)));
+    }
+    let wanted: Vec<Field> = wanted.iter().map(|pattern| Field::of_pattern(pattern)).collect();
     let cwd = site.state.cwd();
     let fits_any = |name: &str| wanted.iter().any(|field| fits(&field.atoms, &written(name)));
     let passes = |path: &&String| {
         // A listing is kept with full names, and written with those that it was asked for.
         let short = cwd.and_then(|cwd| Path::new(path.as_str()).strip_prefix(cwd).ok()).map(Path::display);
         let name = short.map_or_else(|| (*path).clone(), |short| short.to_string());
-        (fits_any(&name) || fits_any(&format!("./{name}"))) != call.has_short(&['v']) || path.ends_with('*')
+        let fitting = fits_any(&name) || fits_any(&format!("./{name}"));
+        let chosen = if inverted { !fitting } else { fitting || fits_any(path) };
+        chosen || path.ends_with('*')
     };
     Some(Stream::Paths(Paths(paths.0.iter().filter(passes).cloned().collect())))
 }
 
+/// Whether there are long options other than these.
+fn has_other_long(call: &Call, known: &[&str]) -> bool {
+    call.words().iter().take_while(|word| *word != "--").any(|word| {
+        let name = word.split('=').next().unwrap_or_default();
+        name.starts_with("--") && !known.contains(&name)
+    })
+}
+
 /// The files that hold a word, as `grep -rl` lists them.
 fn holding(site: &Site<'_>, call: &Call, patterns: &[String], files: &[Field]) -> Option<Stream> {
-    let recursive = call.has_short(&['r', 'R']) || call.name() == "rg";
+    let recursive = call.has_short(&['r', 'R']) || call.has_any(&["--recursive"]) || call.name() == "rg";
     let plain =
         |pattern: &String| !pattern.contains(['.', '*', '[', ']', '^', '$', '\\', '+', '?', '(', ')', '{', '|']);
-    if !patterns.iter().all(plain) || call.has_short(&['v', 'i', 'w', 'x', 'L']) {
+    let widens = call.has_short(&['v', 'i', 'w', 'x', 'L', 'f', 'S']) || has_other_long(call, &FOLLOWED);
+    if !patterns.iter().all(plain) || widens {
         return None;
     }
     let files = if files.is_empty() && recursive { vec![Field::of(".")] } else { files.to_vec() };
@@ -88,14 +104,33 @@ fn holding(site: &Site<'_>, call: &Call, patterns: &[String], files: &[Field]) -
         find.extend([Field::of("-maxdepth"), Field::of("0")]);
     }
     let listed = Search::read(&call.with_args(find)).listed(site);
-    let holds = |path: &&String| {
-        let contents = site.contents(Path::new(path.as_str()));
-        contents.text().is_some_and(|text| patterns.iter().any(|pattern| text.contains(pattern)))
-    };
-    // Where there are too many to be read, or patterns among the names, nothing is known.
-    let known = listed.len() <= FILES_MAX && !listed.iter().any(|path| path.ends_with('*'));
-    known.then(|| Stream::Paths(Paths(listed.iter().filter(holds).cloned().collect())))
+    // Where there are too many to be read, patterns among the names, or files that are no short text, nothing is known.
+    if listed.len() > FILES_MAX || listed.iter().any(|path| path.ends_with('*')) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for path in listed {
+        let contents = site.contents(Path::new(&path));
+        let text = contents.text()?;
+        if patterns.iter().any(|pattern| text.contains(pattern)) {
+            found.push(path);
+        }
+    }
+    Some(Stream::Paths(Paths(found)))
 }
+
+/// Long options with which `grep -l` lists no more than without them.
+const FOLLOWED: [&str; 9] = [
+    "--files-with-matches",
+    "--recursive",
+    "--regexp",
+    "--include",
+    "--exclude",
+    "--exclude-dir",
+    "--glob",
+    "--type",
+    "--null",
+];
 
 /// Most files that are read.
 const FILES_MAX: usize = 256;

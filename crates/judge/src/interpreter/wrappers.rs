@@ -173,10 +173,9 @@ fn shell(call: &Call) -> Inner {
             before @ (Source::File | Source::Input) => before,
         };
     }
-    if args.peek().is_some_and(|field| matches!(field.text().as_str(), "--" | "-") && source != Source::File) {
-        args.next();
-    }
-    let rest: Vec<Field> = args.skip_while(|field| field.text() == "--").cloned().collect();
+    // Either ends the options, whatever runs: `bash - run.sh`.
+    args.next_if(|field| matches!(field.text().as_str(), "--" | "-"));
+    let rest: Vec<Field> = args.cloned().collect();
     match (source, rest.as_slice()) {
         (Source::Code, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
         (Source::Code, []) => Inner::Nothing,

@@ -4,6 +4,7 @@
 //! at the beginning: the words behind it are names, whatever they say.
 
 use crate::line::call::Call;
+use crate::line::field::Field;
 
 /// Options that take the next word as their value: of a program, or of a program behind its first word (`docker/compose`).
 /// Only those are needed that may stand before the last word of a verb.
@@ -26,13 +27,18 @@ const VALUES: &[(&str, &str)] = &[
     ),
     ("kubectl oc", "--request-timeout -v --v --cache-dir --certificate-authority --client-certificate --client-key"),
     ("kubectl oc", "--tls-server-name --username --password --profile -o --output -l --selector --field-selector"),
-    ("kubectl oc", "-f --filename -k --kustomize --grace-period --timeout"),
+    ("kubectl oc", "-f --filename -k --kustomize --grace-period --timeout --log-flush-frequency --profile-output"),
     ("crictl", "-r --runtime-endpoint -i --image-endpoint -t --timeout -c --config"),
     ("helm", "-n --namespace --kube-context --kubeconfig --kube-apiserver --kube-token --kube-as-user --kube-as-group"),
     ("helm", "--kube-ca-file --registry-config --repository-config --repository-cache --burst-limit --qps"),
     ("helmfile", "-e --environment -f --file -l --selector -n --namespace --kube-context --log-level -b --helm-binary"),
     ("kapp skaffold tilt kustomize", "-n --namespace -f --filename -p --profile --kubeconfig --kube-context --context"),
-    ("terragrunt", "--terragrunt-working-dir --terragrunt-config --working-dir --config --log-level"),
+    ("terragrunt", "--terragrunt-working-dir --terragrunt-config --working-dir --config --log-level --source"),
+    ("terragrunt", "--terragrunt-source --terragrunt-download-dir --terragrunt-parallelism --terragrunt-iam-role"),
+    ("terragrunt", "--terragrunt-include-dir --terragrunt-exclude-dir --terragrunt-tfpath --terragrunt-log-level"),
+    ("eksctl", "-f --config-file -r --region -p --profile -v --verbose -C --color"),
+    ("kops", "--state --name --config -v --v"),
+    ("kind", "-v --verbosity --loglevel"),
     ("pulumi", "-C --cwd --color --tracing --profiling -v --verbose -s --stack"),
     ("cdk cdktf", "-a --app -c --context --profile -o --output -r --role-arn --toolkit-stack-name"),
     ("serverless sls sam", "-s --stage -r --region --aws-profile --profile -c --config --config-env --config-file"),
@@ -79,6 +85,7 @@ const VALUES: &[(&str, &str)] = &[
     ("s3cmd s4cmd s5cmd", "--credentials-file --log --numworkers -r --retry-count"),
     ("mc mcli", "-C --config-dir --resolve --limit-upload --limit-download"),
     ("rclone", "--config --transfers --checkers --log-file --log-level --bwlimit --include --exclude --filter"),
+    ("rclone", "--tpslimit --retries --stats --max-age --min-age --max-depth --buffer-size --multi-thread-streams"),
     ("gsutil", "-h -o -u -i"),
     ("ossutil ossutil64 coscli obsutil", "-c --config-file -e --endpoint -i -k"),
     ("wrangler", "-c --config -e --env --cwd --env-file"),
@@ -90,9 +97,16 @@ const VALUES: &[(&str, &str)] = &[
     ("restic", "-r --repo --repository-file -p --password-file --password-command -o --option --cache-dir --key-hint"),
     ("borg", "--remote-path --rsh --lock-wait --umask --log-json"),
     ("systemctl", "-H --host -M --machine -t --type -p --property -s --signal -n --lines -o --output --root --state"),
-    ("cryptsetup nft", "-c --cipher -s --key-size -h --hash -d --key-file -S --key-slot --type -I -D --define"),
+    ("cryptsetup", "-c --cipher -s --key-size -h --hash -d --key-file -S --key-slot --type"),
+    ("nft", "-f --file -I --includepath -D --define -d --debug"),
+    ("btrfs", "--format --log"),
     ("mysqladmin", "-h --host -u --user -P --port -S --socket --protocol --defaults-file"),
+    ("dropdb dropuser pg_restore", "-h --host -p --port -U --username"),
+    ("pg_restore", "-d --dbname -f --file -F --format -j --jobs -n --schema -t --table"),
+    ("mongorestore", "-h --host --port -u --username -p --password -d --db -c --collection --uri"),
+    ("bq", "--project_id --dataset_id --location --format --api --bigqueryrc --credential_file"),
     ("etcdctl vault consul", "--endpoints --cacert --cert --key --user -address -namespace"),
+    ("etcdctl", "--password --command-timeout --dial-timeout -w --write-out"),
     ("rails rake", "-f --rakefile -C --directory -I -r --require -e --environment"),
     ("prisma alembic", "--schema -c --config -n --name -x"),
     ("knex sequelize sequelize-cli typeorm", "--knexfile --env --cwd --config --url -d --dataSource"),
@@ -102,6 +116,12 @@ const VALUES: &[(&str, &str)] = &[
     ("liquibase", "--url --username --password --defaults-file --changelog-file"),
     ("git", "-C -c --git-dir --work-tree --namespace"),
 ];
+
+/// Options that take no value, whatever the program.
+const FLAGS: &str = "--all --debug --force --frozen --global --insecure --interactive --json --locked --non-interactive --offline --quiet --recursive \
+--silent --tls --verbose --wait --yes";
+/// Plain words among which a verb ends.
+const VERB_WORDS: usize = 2;
 
 /// A plain word of a command, and which of the call's arguments it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +162,43 @@ pub(crate) fn placed_words(call: &Call) -> Vec<PlainWord> {
     words
 }
 
+/// The call as it reads where options that nobody knows take the next word as their value: `kubectl --new-option x delete ns
+/// prod`. None where no such option stands before the end of a verb.
+pub(crate) fn other_reading(call: &Call) -> Option<Call> {
+    let name = call.name();
+    let mut args: Vec<Field> = call.args.iter().take(1).cloned().collect();
+    let mut plain: Vec<String> = Vec::new();
+    let mut rest = call.args.iter().skip(1).peekable();
+    while plain.len() < VERB_WORDS {
+        let Some(field) = rest.next() else { break };
+        let text = field.text();
+        if takes_value(&name, plain.first().map(String::as_str), &text) {
+            args.push(field.clone());
+            args.extend(rest.next().cloned());
+        } else if let Some(value) = rest.next_if(|next| may_take(&text, &next.text())) {
+            args.push(Field::of(&format!("{text}={}", value.text())));
+        } else {
+            args.push(field.clone());
+            if text == "--" {
+                break;
+            }
+            plain.extend((!text.starts_with('-')).then_some(text));
+        }
+    }
+    args.extend(rest.cloned());
+    (args.len() < call.args.len()).then(|| call.with_args(args))
+}
+
+/// Whether an option that no table names may take the next word.
+fn may_take(option: &str, word: &str) -> bool {
+    option.len() > 2
+        && option.starts_with("--")
+        && !option.contains('=')
+        && !word.starts_with('-')
+        && !option.starts_with("--no-")
+        && !FLAGS.split(' ').any(|flag| flag == option)
+}
+
 /// Whether a program only tells about itself. A version beside a verb is one that the verb is about.
 pub(crate) fn asks_for_help(call: &Call) -> bool {
     let words = words(call);
@@ -166,7 +223,6 @@ fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
 mod tests {
     use super::*;
     use crate::line::call::Place;
-    use crate::line::field::Field;
     use crate::line::stream::Stream;
 
     fn call(line: &str) -> Call {
@@ -192,11 +248,40 @@ mod tests {
     }
 
     #[test]
+    fn an_option_that_nobody_knows_may_take_the_word_behind_it_before_a_verb_and_nowhere_else() {
+        let other = |line: &str| other_reading(&call(line)).map(|call| words(&call).join(" "));
+        for (line, command) in [
+            ("kubectl --new x delete ns prod", "delete ns prod"),
+            ("aws ec2 --new x terminate-instances", "ec2 terminate-instances"),
+            ("kubectl -n a --new x --other y delete ns prod", "delete ns prod"),
+        ] {
+            assert_eq!(other(line).as_deref(), Some(command), "{line}");
+        }
+        for line in [
+            "kubectl -n prod get ns",
+            "kubectl --new=x delete ns prod",
+            "kubectl get pods --new delete",
+            "cargo --quiet test publish",
+            "helm --no-hooks template delete",
+            "npm exec -- rimraf --new x",
+        ] {
+            assert_eq!(other(line), None, "{line}");
+        }
+    }
+
+    #[test]
     fn a_version_beside_a_verb_is_no_question() {
         for line in ["gem --version", "kubectl help delete", "kubectl delete --help", "helm delete -h"] {
             assert!(asks_for_help(&call(line)), "{line}");
         }
-        for line in ["gem yank foo --version 1.0.0", "redis-cli -h host FLUSHALL", "kubectl delete help"] {
+        for line in [
+            "gem yank foo --version 1.0.0",
+            "redis-cli -h host FLUSHALL",
+            "dropdb -h host prod",
+            "pg_restore -h host -c -d prod dump",
+            "mongorestore -h host --drop dump",
+            "kubectl delete help",
+        ] {
             assert!(!asks_for_help(&call(line)), "{line}");
         }
     }

@@ -181,6 +181,25 @@ impl Field {
         }
     }
 
+    /// A field of text whose pattern characters mean something.
+    pub(crate) fn of_pattern(text: &str) -> Self {
+        let mut field = Self::default();
+        field.push_pattern(text);
+        field
+    }
+
+    /// The field with meaning in the pattern characters of its text.
+    pub(crate) fn to_pattern(&self) -> Self {
+        let mut out = Self::default();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(text) => out.push_pattern(text),
+                Atom::Glob(_) | Atom::Unknown(..) | Atom::StandIn(_) => out.atoms.push(atom.clone()),
+            }
+        }
+        out
+    }
+
     /// A name of a listing; of one that stands for everything in a folder only the folder is known.
     pub(crate) fn of_listed(path: &str) -> Self {
         match path.strip_suffix('*') {

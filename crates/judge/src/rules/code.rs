@@ -195,7 +195,7 @@ fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Languag
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
             let object = binding::receiver(skeleton, remover, at).filter(|_| remover == "unlink");
             let named = match object.filter(|_| language == Language::Python) {
-                Some(object) => value::of_stretch(site, skeleton, language, object),
+                Some(object) => value::of_span(site, skeleton, language, object),
                 None => targets(site, skeleton, language, at),
             };
             if repeats {

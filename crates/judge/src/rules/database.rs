@@ -36,12 +36,12 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     let name = call.name();
     match CLIENTS.iter().find(|(own, ..)| *own == name) {
         Some((client, statements, files)) => client_call(site, call, client, (statements, files)),
-        None => tool(site, call),
+        None => judge_tool(site, call),
     }
 }
 
 /// Judges a call of another tool for databases.
-fn tool(site: &Site<'_>, call: &Call) -> Findings {
+pub(super) fn judge_tool(site: &Site<'_>, call: &Call) -> Findings {
     if call.has_any(&["--help", "-?"]) || command::asks_for_help(call) {
         return Findings::default();
     }
@@ -71,7 +71,9 @@ fn dropped(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("diesel" | "sqlx", ["database", "reset" | "drop", ..]) | ("dbmate", ["drop", ..]) => "it drops a database",
         // It runs every command that it is given.
         ("flyway", words) if words.contains(&"clean") => "it drops every table",
-        ("liquibase", ["drop-all" | "dropAll" | "dropall", ..]) => "it drops every table",
+        ("liquibase", words) if words.iter().any(|word| matches!(*word, "drop-all" | "dropAll" | "dropall")) => {
+            "it drops every table"
+        }
         _ => return None,
     })
 }
@@ -85,12 +87,10 @@ fn restores_over(call: &Call) -> bool {
 /// Migrations and tasks of frameworks, which a database for tests may lose.
 fn migrated(call: &Call, words: &[&str]) -> Option<&'static str> {
     let name = call.name();
-    let command = match (name.as_str(), words) {
-        ("php", [script, rest @ ..]) if is_script(script, "artisan") => rest,
-        (python, [script, rest @ ..]) if python.starts_with("python") && is_script(script, "manage.py") => rest,
-        ("php", _) => return None,
-        (python, _) if python.starts_with("python") => return None,
-        (_, words) => words,
+    let command = match name.as_str() {
+        "php" => behind(words, "artisan")?,
+        python if python.starts_with("python") => behind(words, "manage.py")?,
+        _ => words,
     };
     let tasks = ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"];
     let drops = |word: &&str| tasks.iter().any(|task| word.starts_with(task));
@@ -118,8 +118,10 @@ fn migrated(call: &Call, words: &[&str]) -> Option<&'static str> {
     })
 }
 
-fn is_script(word: &str, name: &str) -> bool {
-    word.rsplit('/').next() == Some(name)
+/// What stands behind a script; options of its interpreter and their values may stand before it.
+fn behind<'s, 't>(words: &'s [&'t str], script: &str) -> Option<&'s [&'t str]> {
+    let at = words.iter().position(|word| word.rsplit('/').next() == Some(script))?;
+    words.get(at + 1..)
 }
 
 /// Whether `rake` only shows its tasks, or what they would do.

@@ -121,7 +121,9 @@ fn clouds(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("gcloud" | "az", ["storage", ..] | ["alpha" | "beta", "storage", ..]) => false,
         ("gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci" | "scw" | "vultr-cli", words)
         | ("pscale" | "neonctl" | "atlas" | "confluent" | "render", words) => {
-            matches!(verb_of(words), Some("delete" | "destroy" | "purge" | "terminate"))
+            let deletes = |word: &&str| matches!(*word, "delete" | "destroy" | "purge" | "terminate");
+            // The group before it is not known: `gcloud $GROUP delete x`.
+            words.first().is_some_and(deletes) || verb_of(words).as_ref().is_some_and(deletes)
         }
         _ => false,
     };
@@ -210,7 +212,10 @@ fn hosting(call: &Call, words: &[&str]) -> Option<&'static str> {
             application
         }
         ("fly" | "flyctl", ["destroy", ..] | [_, "destroy", ..]) => application,
-        ("vercel", ["remove" | "rm", ..] | ["project" | "projects", "remove" | "rm", ..])
+        (
+            "vercel",
+            ["remove" | "rm", ..] | ["project" | "projects" | "domains" | "dns" | "env", "remove" | "rm", ..],
+        )
         | ("netlify", ["sites:delete", ..])
         | ("firebase", ["projects:delete" | "firestore:delete" | "database:remove" | "hosting:disable", ..])
         | ("wrangler", ["delete", ..] | ["d1" | "queues" | "kv:namespace", "delete", ..])

@@ -199,7 +199,7 @@ impl Node {
         match self {
             Self::Name(pattern, _) => pattern.iter().any(|atom| match atom {
                 Atom::Text(text) => !text.is_empty(),
-                Atom::Glob(wildcard) => !matches!(wildcard.as_str(), "*" | "**" | "?"),
+                Atom::Glob(wildcard) => !matches!(wildcard.as_str(), "*" | "?"),
                 Atom::Unknown(..) | Atom::StandIn(_) => false,
             }),
             Self::Kind(kind, _) => !matches!(kind, 'f' | 'd'),
@@ -302,10 +302,9 @@ impl ExpressionReader {
 
     fn name(&mut self, on: On) -> Node {
         let pattern = self.value();
-        let mut atoms = Field::default();
         let any_case = matches!(on, On::NameInAnyCase | On::PathInAnyCase);
-        atoms.push_pattern(&if any_case { pattern.to_lowercase() } else { pattern });
-        Node::Name(atoms.atoms, on)
+        let pattern = if any_case { pattern.to_lowercase() } else { pattern };
+        Node::Name(Field::of_pattern(&pattern).atoms, on)
     }
 
     /// `-type f,l`
@@ -322,19 +321,15 @@ impl ExpressionReader {
         let value = if any_case { value.to_lowercase() } else { value };
         let Some(patterns) = regex::patterns(&value, self.syntax) else { return Node::Other };
         let on = if any_case { On::PathInAnyCase } else { On::Path };
-        let node = |pattern: &String| {
-            let mut atoms = Field::default();
-            atoms.push_pattern(pattern);
-            Node::Name(atoms.atoms, on)
-        };
+        let node = |pattern: &String| Node::Name(Field::of_pattern(pattern).atoms, on);
         Node::Any(patterns.iter().map(node).collect())
     }
 
-    /// `-size 0` and `-size -1`: nothing is in it. Other sizes are not followed.
+    /// `-size 0` and `-size -1`: nothing is in it. Other sizes are not followed; `-1M` is all below a megabyte on a Mac.
     fn size(&mut self) -> Node {
         let value = self.value();
         let number = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        if matches!(number, "0" | "-1") { Node::Empty } else { Node::Other }
+        if number == "0" || matches!(value.as_str(), "-1" | "-1c") { Node::Empty } else { Node::Other }
     }
 
     fn action(&mut self, action: Action) -> Node {

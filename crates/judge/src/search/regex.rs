@@ -14,7 +14,7 @@ const PATTERNS_MAX: usize = 32;
 
 /// The patterns of which one must fit the whole path; nothing if the expression says more than patterns can.
 pub(crate) fn patterns(expression: &str, syntax: Syntax) -> Option<Vec<String>> {
-    let mut reader = RegexReader { rest: expression, syntax };
+    let mut reader = RegexReader { rest: expression.strip_prefix('^').unwrap_or(expression), syntax };
     let patterns = reader.branches()?;
     reader.rest.is_empty().then_some(patterns)
 }
@@ -96,9 +96,9 @@ impl RegexReader<'_> {
                     self.once(&format!("[{}", set.replacen('^', "!", usize::from(set.starts_with('^')))))
                 }
             }
-            '^' => one(""),
             '$' if self.rest.is_empty() => one(""),
-            '*' | '+' | '?' | '$' => None,
+            // Within an expression both ends of a line say more: `(^|/)name`.
+            '^' | '$' | '*' | '+' | '?' => None,
             '{' | '}' if extended => None,
             letter => self.once(&quoted(letter)),
         }
@@ -126,9 +126,13 @@ impl RegexReader<'_> {
     }
 }
 
-/// A letter that stands for itself in a pattern.
+/// A letter that stands for itself in a pattern; any letter for an opening bracket, which a pattern cannot hold.
 fn quoted(letter: char) -> String {
-    if matches!(letter, '*' | '?' | '[' | '\\') { format!("\\{letter}") } else { letter.to_string() }
+    match letter {
+        '*' | '?' => format!("[{letter}]"),
+        '[' => "?".to_owned(),
+        letter => letter.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +146,7 @@ mod tests {
             (r".*\.\(pyc\|pyo\)$", &["*.pyc", "*.pyo"]),
             (r"^\./a[0-9].", &["./a[0-9]?"]),
             (r".+~", &["?*~"]),
+            (r".*/a\*\[b\]", &["*/a[*]?b]"]),
         ] {
             assert_eq!(patterns(expression, Syntax::Emacs).unwrap(), expected, "{expression}");
         }
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_expression_that_says_more_is_none() {
-        for expression in [r".*a*", r"a\{2\}", r"\w.*", r"x\(ab\)*", "[[:digit:]].*"] {
+        for expression in [r".*a*", r"a\{2\}", r"\w.*", r"x\(ab\)*", "[[:digit:]].*", r"\(^a\|b\)"] {
             assert_eq!(patterns(expression, Syntax::Emacs), None, "{expression}");
         }
     }

@@ -149,6 +149,8 @@ fn bombs_and_long_lines_end_in_time() {
         "eval ".repeat(deep),
         "sudo ".repeat(deep),
         "f() { f; f; }; f\n".repeat(99),
+        format!("ruby -e '{}'", "x.each { |x| rm_rf(x) }; ".repeat(12)),
+        format!("python3 -c 'import shutil\ndef f(a): shutil.rmtree(a)\n{}'", "f(a + a)\n".repeat(60)),
         "a() { b; b; }\n".replace('a', "x").repeat(9),
         format!("x=a; {}", "x=$x$x; ".repeat(60)),
         "for a in {1..99}; do for b in {1..99}; do for c in {1..99}; do rm x; done; done; done".to_owned(),

@@ -115,6 +115,19 @@ fn floor_1_only_the_branch_of_find_that_prints_is_listed() {
 }
 
 #[test]
+fn floor_1_code_whose_names_lead_back_to_themselves_is_held() {
+    let here = Situation::new("clean");
+    for code in
+        ["x = [\"target\"]; x.each { |x| FileUtils.rm_rf(x) }", "a.each { |b| b.each { |a| FileUtils.rm_rf(a) } }"]
+    {
+        let line = format!("ruby -e '{code}'");
+        assert_ne!(held(&here.judge().judge(&line)), "", "{line}");
+    }
+    let line = "ruby -e 'dirs = [\"target\"]; dirs.each { |dir| FileUtils.rm_rf(dir) }'";
+    assert_eq!(held(&here.judge().judge(line)), "", "{line}");
+}
+
+#[test]
 fn floor_1_a_folder_named_like_a_missed_expansion_is_debris() {
     for (name, debris) in
         [("~", true), ("~some_user1", true), ("$HOME", true), ("${MY_DIR}", true), ("~ notes", false), ("$", false)]

@@ -328,8 +328,8 @@ fn reason_of(decision: &Decision) -> String {
     let noticed = decision.findings.iter().filter(|finding| finding.level > Level::Note);
     let cause = || {
         decision.effects.iter().find_map(|effect| match effect {
-            Effect::Stop(reason) => Some(reason.in_short().to_owned()),
-            Effect::Hold(reason) => Some(reason.in_short().to_owned()),
+            Effect::Stop(reason) => Some(reason.in_short()),
+            Effect::Hold(reason) => Some(reason.in_short()),
             Effect::Kill
             | Effect::Inject(_)
             | Effect::Prompt(_)
@@ -344,7 +344,7 @@ fn reason_of(decision: &Decision) -> String {
         })
     };
     let noticed = noticed.max_by_key(|finding| finding.level).map(|finding| finding.reason.to_string());
-    noticed.or_else(cause).unwrap_or_else(|| decision.safety.reason.to_string())
+    noticed.or_else(|| cause().map(str::to_owned)).unwrap_or_else(|| decision.safety.reason.to_string())
 }
 
 /// Whether a call would have waited for room in the minute. To the letter crossing the minute's bounds is a veto; on evidence

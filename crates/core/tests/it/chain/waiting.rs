@@ -109,6 +109,13 @@ fn loop_3_several_things_may_be_looked_at_after_one_wait_each_of_them_once() {
     assert!(minute.iter().all(|decision| decision.safety.allowed), "two looks once a minute");
     let hurry = at_pace(3_000, 20, |n| if n.is_multiple_of(2) { status() } else { other() });
     assert!(hurry.iter().any(|decision| !decision.safety.allowed), "the same without a pause");
+    let mut fixture = ChainFixture::balanced();
+    let after_one_pause = |n: u64| {
+        fixture.pace = if n == 2 { 60_000 } else { 3_000 };
+        fixture.event(if n.is_multiple_of(2) { status() } else { other() })
+    };
+    let hurry: Vec<Decision> = (0..20).map(after_one_pause).collect();
+    assert!(hurry.iter().any(|decision| !decision.safety.allowed), "one pause covers one look at each");
 }
 
 #[test]

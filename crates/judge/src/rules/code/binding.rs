@@ -5,7 +5,7 @@ use super::literal::Skeleton;
 
 /// A part of the code: where it begins, and where it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct Span {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -36,26 +36,26 @@ pub(super) fn uses(skeleton: &Skeleton, name: &str) -> Vec<usize> {
 }
 
 /// What stands before the dot of a method: `Path('x')` in `Path('x').unlink()`; `from` is where the method's name ends.
-pub(super) fn receiver(skeleton: &Skeleton, method: &str, from: usize) -> Option<Stretch> {
+pub(super) fn receiver(skeleton: &Skeleton, method: &str, from: usize) -> Option<Span> {
     let dot = from.checked_sub(method.chars().count() + 1)?;
     if skeleton.code.get(dot) != Some(&'.') {
         return None;
     }
-    Some(Stretch { start: expression_start(skeleton, dot), end: dot })
+    Some(Span { start: expression_start(skeleton, dot), end: dot })
 }
 
 /// What a block of Ruby goes over: `Dir["x/*"]` in `Dir["x/*"].each { |name| … }`; `start` is where the name begins.
-pub(super) fn block(skeleton: &Skeleton, start: usize) -> Option<Stretch> {
+pub(super) fn block(skeleton: &Skeleton, start: usize) -> Option<Span> {
     let before = text(skeleton, 0, start);
     let before = before.trim_end().strip_suffix('|')?.trim_end();
     let before = before.strip_suffix('{').or_else(|| before.strip_suffix("do"))?.trim_end();
     let list = ["each", "map", "each_entry"].iter().find_map(|method| before.strip_suffix(method)?.strip_suffix('.'));
     let end = list.unwrap_or(before).chars().count();
-    Some(Stretch { start: expression_start(skeleton, end), end })
+    Some(Span { start: expression_start(skeleton, end), end })
 }
 
 /// The texts of which a name must be one for this place to be reached: the condition right before it is
-/// `if name == 'text'` or `if name in ('a', 'b')`.
+/// `if name == 'text'` or `if name in ('a', 'b')`, and nothing else stands between the two.
 pub(super) fn compared(skeleton: &Skeleton, name: &str, place: usize) -> Option<Vec<String>> {
     let before = text(skeleton, 0, place);
     let at = before.rfind("if ").or_else(|| before.rfind("if("))?;
@@ -64,17 +64,31 @@ pub(super) fn compared(skeleton: &Skeleton, name: &str, place: usize) -> Option<
         return None;
     }
     let rest = rest.trim_start_matches([' ', '(']).strip_prefix(name)?.trim_start();
-    let values = match rest.strip_prefix("===").or_else(|| rest.strip_prefix("==")) {
-        Some(value) => value.trim_start().chars().take(1).collect::<String>(),
+    let (values, behind) = match rest.strip_prefix("===").or_else(|| rest.strip_prefix("==")) {
+        Some(value) => {
+            let value = value.trim_start();
+            value.split_at_checked(value.chars().next()?.len_utf8())?
+        }
         None => {
             let list = rest.strip_prefix("in ")?.trim_start().strip_prefix(['(', '[', '{'])?;
-            list.split([')', ']', '}']).next().unwrap_or_default().to_owned()
+            list.split_once([')', ']', '}'])?
         }
     };
+    if !opens_body(behind) {
+        return None;
+    }
     let letters: Vec<char> = values.chars().filter(|letter| !letter.is_whitespace() && *letter != ',').collect();
     let texts: Option<Vec<String>> =
         letters.iter().map(|letter| skeleton.literal(*letter).map(|literal| literal.text.clone())).collect();
     texts.filter(|texts| !texts.is_empty())
+}
+
+/// Whether what stands behind a condition leads into its body. A statement on the way is the body instead: behind
+/// `if name == 'a': continue` every other name is reached.
+fn opens_body(behind: &str) -> bool {
+    let head = behind.split_once('\n').map(|(head, _)| head.trim_end());
+    let opens = |head: &str| head.ends_with([':', '{']) || head == ")";
+    !behind.contains([';', '}']) && head.is_none_or(opens)
 }
 
 /// Other names that the code gives a call: `import rmtree as name`, `const {rmSync: name} = …`.

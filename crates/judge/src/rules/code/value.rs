@@ -3,7 +3,7 @@
 //!
 //! Whatever is finer is unknown, and a deletion of something unknown is held.
 
-use super::binding::{self, Stretch};
+use super::binding::{self, Span};
 use super::literal::{Language, Skeleton};
 use crate::line::call::{Call, Place};
 use crate::line::field::{Atom, Field, Origin};
@@ -17,10 +17,12 @@ const DEPTH_MAX: usize = 10;
 const VALUES_MAX: usize = 64;
 /// Most letters between `for` and `in`.
 const HEAD_MAX: usize = 80;
+/// Most variables that are looked up for one value: names may lead to each other in any number of ways.
+const LOOKUPS_MAX: usize = 256;
 
 /// The values that the first argument of a call may have; `from` is where its name ends.
 pub(super) fn first_argument(site: &Site<'_>, skeleton: &Skeleton, language: Language, from: usize) -> Vec<Field> {
-    let mut reader = ValueReader { site, skeleton, language, at: from, depth: 0, stop: usize::MAX, place: from };
+    let mut reader = ValueReader::new(site, skeleton, language, from);
     reader.blanks();
     if reader.peek() == Some('(') {
         reader.at += 1;
@@ -30,9 +32,8 @@ pub(super) fn first_argument(site: &Site<'_>, skeleton: &Skeleton, language: Lan
 }
 
 /// The values that a part of the code may have.
-pub(super) fn of_stretch(site: &Site<'_>, skeleton: &Skeleton, language: Language, part: Stretch) -> Vec<Field> {
-    let Stretch { start, end } = part;
-    ValueReader { site, skeleton, language, at: start, depth: 0, stop: end, place: end }.term()
+pub(super) fn of_span(site: &Site<'_>, skeleton: &Skeleton, language: Language, part: Span) -> Vec<Field> {
+    ValueReader::new(site, skeleton, language, part.start).in_span(part)
 }
 
 struct ValueReader<'r> {
@@ -41,13 +42,27 @@ struct ValueReader<'r> {
     language: Language,
     at: usize,
     depth: usize,
+    lookups: usize,
     /// A dot here belongs to no expression that is read.
     stop: usize,
     /// Where the value is used.
     place: usize,
 }
 
-impl ValueReader<'_> {
+impl<'r> ValueReader<'r> {
+    const fn new(site: &'r Site<'r>, skeleton: &'r Skeleton, language: Language, at: usize) -> Self {
+        Self { site, skeleton, language, at, depth: 0, lookups: 0, stop: usize::MAX, place: at }
+    }
+
+    /// What another part of the code stands for.
+    fn in_span(&mut self, part: Span) -> Vec<Field> {
+        let outer = (self.stop, self.place);
+        (self.at, self.stop, self.place) = (part.start, part.end, part.end);
+        let values = self.term();
+        (self.stop, self.place) = outer;
+        values
+    }
+
     fn peek(&self) -> Option<char> {
         self.skeleton.code.get(self.at).copied()
     }
@@ -200,16 +215,14 @@ impl ValueReader<'_> {
         if matches!(name.as_str(), "await" | "new" | "my" | "yield") {
             return self.term();
         }
-        if self.language == Language::Perl && name == "glob" {
-            let values = self.term();
-            return values.iter().map(pattern).collect();
+        let in_perl = self.language == Language::Perl && name == "glob";
+        let in_ruby = self.language == Language::Ruby && name == "Dir" && self.peek() == Some('[');
+        if in_perl || in_ruby {
+            return self.term().iter().map(Field::to_pattern).collect();
         }
         if self.peek() == Some('(') {
             let arguments = self.arguments();
             return self.call(&name, &arguments);
-        }
-        if self.language == Language::Ruby && name == "Dir" && self.peek() == Some('[') {
-            return self.term().iter().map(pattern).collect();
         }
         if self.peek() == Some('[') || (self.peek() == Some('{') && self.at != self.stop) {
             return vec![Field::from_unknown(Origin::Variable(name))];
@@ -241,7 +254,7 @@ impl ValueReader<'_> {
             "home" | "homedir" => vec![self.site.state.variable("HOME")],
             "getenv" if first.iter().any(|field| field.text() == "HOME") => vec![self.site.state.variable("HOME")],
             "glob" | "iglob" | "globSync" => first.iter().flat_map(|field| self.globbed(field)).collect(),
-            "listdir" | "readdirSync" | "scandir" | "children" => vec![pattern(&Field::of("*"))],
+            "listdir" | "readdirSync" | "scandir" | "children" => vec![Field::of_pattern("*")],
             "walk" => first,
             "dirname" => first.iter().map(|field| self.parent(field)).collect(),
             _ => match name.rsplit_once('.') {
@@ -266,7 +279,7 @@ impl ValueReader<'_> {
             "expanduser" => values.iter().map(|field| self.at_home(field)).collect(),
             "joinpath" => joined(values, &first, "/"),
             "parent" => values.iter().map(|field| self.parent(field)).collect(),
-            "iterdir" => joined(values, &[pattern(&Field::of("*"))], "/"),
+            "iterdir" => joined(values, &[Field::of_pattern("*")], "/"),
             "glob" => joined(values, &first, "/").iter().flat_map(|field| self.globbed(field)).collect(),
             "rglob" => values.iter().flat_map(|base| first.iter().flat_map(|name| self.found(base, name))).collect(),
             _ => vec![Field::from_unknown(Origin::Variable(method.to_owned()))],
@@ -280,7 +293,7 @@ impl ValueReader<'_> {
                 let base = if base.is_empty() { "." } else { base };
                 self.found(&Field::of(base), &Field::of(name))
             }
-            None => vec![pattern(field)],
+            None => vec![field.to_pattern()],
         }
     }
 
@@ -348,7 +361,8 @@ impl ValueReader<'_> {
             return joined(&self.folder(), &[Field::of("script")], "/");
         }
         let (mut values, mut is_set) = (Vec::new(), false);
-        if self.depth < DEPTH_MAX && !name.is_empty() {
+        self.lookups += 1;
+        if self.depth < DEPTH_MAX && self.lookups <= LOOKUPS_MAX && !name.is_empty() {
             let here = (self.at, self.depth);
             self.depth += 1;
             for at in self.places(name) {
@@ -360,8 +374,8 @@ impl ValueReader<'_> {
         }
         values.truncate(VALUES_MAX);
         let is_pattern = |value: &Field| value.atoms.iter().any(|atom| matches!(atom, Atom::Glob(_)));
-        if let Some(names) =
-            binding::compared(self.skeleton, name, self.place).filter(|_| values.iter().any(is_pattern))
+        if values.iter().any(is_pattern)
+            && let Some(names) = binding::compared(self.skeleton, name, self.place)
         {
             return names.iter().map(|name| Field::of(name)).collect();
         }
@@ -416,7 +430,7 @@ impl ValueReader<'_> {
                 self.at = behind + next.get(..end).map_or(0, |text| text.chars().count()) + "in ".len();
                 let values = self.sum();
                 // `for root, folders, files in os.walk(x)`: the names that follow the first are names in it.
-                return Some(if head.contains(',') { vec![pattern(&Field::of("*"))] } else { values });
+                return Some(if head.contains(',') { vec![Field::of_pattern("*")] } else { values });
             }
         }
         if let Some(at) = earlier.ends_with(" as").then(|| before.rfind("with ")).flatten() {
@@ -427,10 +441,8 @@ impl ValueReader<'_> {
         if trimmed.trim_start_matches(')').trim_start().starts_with("=>") {
             return Some(self.each(start));
         }
-        if let Some(part) = binding::block(self.skeleton, start).filter(|_| trimmed.starts_with('|')) {
-            return Some(of_stretch(self.site, self.skeleton, self.language, part));
-        }
-        None
+        let block = if trimmed.starts_with('|') { binding::block(self.skeleton, start) } else { None };
+        block.map(|part| self.in_span(part))
     }
 
     /// What the code gives a function as one of its arguments; nothing where it never calls it.
@@ -465,18 +477,6 @@ fn is_head(text: &str) -> bool {
 
 fn is_part(letter: char) -> bool {
     letter.is_alphanumeric() && u32::from(letter) < 0xF_0000 || letter == '_' || letter == '$' || letter == '@'
-}
-
-/// A field whose pattern characters mean something.
-fn pattern(field: &Field) -> Field {
-    let mut out = Field::default();
-    for atom in &field.atoms {
-        match atom {
-            Atom::Text(text) => out.push_pattern(text),
-            Atom::Glob(_) | Atom::Unknown(..) | Atom::StandIn(_) => out.atoms.push(atom.clone()),
-        }
-    }
-    out
 }
 
 /// Each of the first with each of the second behind it. An absolute path behind a slash stands for itself.

@@ -1,8 +1,9 @@
 //! Branches: where HEAD is in the course of the line, and what is lost with a branch that is deleted.
 
-use super::command::{Git, PUSH_VALUES, operands};
+use super::command::{Git, PUSH_VALUES};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
+use crate::line::call::operands;
 use crate::line::field::Field;
 use crate::repository::Repo;
 use crate::repository::past::Head;

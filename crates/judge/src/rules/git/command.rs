@@ -184,18 +184,3 @@ fn git_folder(value: Option<&Field>, folder: Option<PathBuf>) -> Option<PathBuf>
     let named = folder?.join(value?.known()?);
     if named.ends_with(".git") { named.parent().map(std::path::Path::to_owned) } else { Some(named) }
 }
-
-/// The arguments that are neither options nor their values.
-pub(super) fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
-    let mut out = Vec::new();
-    let mut args = args.iter().skip(1);
-    while let Some(field) = args.next() {
-        let text = field.text();
-        if values.contains(&text.as_str()) {
-            args.next();
-        } else if text == "-" || !text.starts_with('-') {
-            out.push(field.clone());
-        }
-    }
-    out
-}

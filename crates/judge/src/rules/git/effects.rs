@@ -5,9 +5,9 @@
 //! files that git did not know before.
 
 use super::branch;
-use super::command::{Git, operands};
+use super::command::Git;
 use super::pathspec::Pathspecs;
-use crate::line::call::Call;
+use crate::line::call::{Call, operands};
 use crate::line::field::Field;
 use crate::line::state::State;
 use crate::losses;

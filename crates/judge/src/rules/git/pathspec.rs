@@ -203,9 +203,7 @@ fn magic(text: &str) -> (Magic, &str) {
 }
 
 fn fits_text(pattern: &str, text: &str) -> bool {
-    let mut field = Field::default();
-    field.push_pattern(pattern);
-    fits(&field.atoms, text)
+    fits(&Field::of_pattern(pattern).atoms, text)
 }
 
 /// Whether a pattern fits part by part, with `**` for any number of folders.

@@ -4,10 +4,10 @@
 //! it. A lease guards against overwriting what one has not seen, not against rewriting: on a
 //! protected branch it counts as force, on any other branch both pass.
 
-use super::command::{Git, PUSH_VALUES, operands};
+use super::command::{Git, PUSH_VALUES};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
-use crate::line::call::{Call, Place};
+use crate::line::call::{Call, Place, operands};
 use crate::line::field::{Atom, Field};
 use crate::reading::{Act, Branch, Push, Reach};
 use crate::site::Site;

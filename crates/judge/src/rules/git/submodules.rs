@@ -1,10 +1,11 @@
 //! Submodules: repositories of their own, whose changes the outer one does not hold.
 
-use super::command::{Git, operands};
+use super::command::Git;
 use super::pathspec::Pathspecs;
 use crate::effect::Effect;
 use crate::findings::{Findings, Run, RunCode};
 use crate::hold::{GuardRule, Hold};
+use crate::line::call::operands;
 use crate::line::field::Field;
 use crate::repository::Repo;
 use crate::site::Site;

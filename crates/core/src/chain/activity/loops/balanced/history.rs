@@ -98,6 +98,8 @@ pub(super) enum CallMark {
     AfterWait,
     /// It was made before, and comes after a pause.
     Paused,
+    /// It was made before, and comes behind one that came after a pause.
+    AfterPause,
     /// It failed.
     Failed,
     /// It asks an earlier question again and learns little.
@@ -131,6 +133,7 @@ impl CallMark {
             Self::TaskAgain => 1 << 9,
             Self::Told => 1 << 10,
             Self::Landed => 1 << 11,
+            Self::AfterPause => 1 << 12,
         }
     }
 }
@@ -153,7 +156,7 @@ impl PastCall {
 
     /// Whether it is a look, or comes again after a pause.
     pub(super) const fn takes_its_time(&self) -> bool {
-        self.looks() || self.has(CallMark::Paused)
+        self.looks() || self.has(CallMark::Paused) || self.has(CallMark::AfterPause)
     }
 
     pub(super) fn set(&mut self, mark: CallMark, holds: impl Into<Sign>) {
@@ -205,8 +208,9 @@ impl PastCall {
         if !work {
             entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
             entry.set(CallMark::AfterWait, history.is_behind(CallMark::Wait, CallMark::AfterWait, exact));
-            let paused = history.is_pause(exact, around.place.at);
-            entry.set(CallMark::Paused, paused || history.is_behind(CallMark::Paused, CallMark::Paused, exact));
+            entry.set(CallMark::Paused, history.is_pause(exact, around.place.at));
+            let behind = history.is_behind(CallMark::Paused, CallMark::AfterPause, exact) && history.has_made(exact);
+            entry.set(CallMark::AfterPause, behind);
         }
         entry
     }
@@ -323,19 +327,23 @@ impl History {
             let shorter = last.at.minus(earlier.at).get();
             shorter > 0 && pause.saturating_mul(2) >= shorter.saturating_mul(3)
         });
-        (pause >= PAUSE_MS || (pause >= GROWING_MS && grows)) && self.ring.newest_first().any(same)
+        (pause >= PAUSE_MS || (pause >= GROWING_MS && grows)) && self.has_made(action)
+    }
+
+    /// Whether a call was made before in this epoch.
+    fn has_made(&self, action: Fingerprint) -> bool {
+        self.ring.newest_first().any(|entry| entry.epoch == self.epoch && entry.action == action)
     }
 
     /// Whether a call comes right behind one with the first mark, or behind looks with the second one that followed it: several
     /// things may be looked at after one wait, each of them once.
     fn is_behind(&self, first: CallMark, then: CallMark, action: Fingerprint) -> bool {
-        let made_before = || self.ring.newest_first().any(|entry| entry.epoch == self.epoch && entry.action == action);
         for entry in self.ring.newest_first().take(LOOKS_PER_WAIT) {
             if entry.epoch != self.epoch || entry.action == action {
                 return false;
             }
             if entry.has(first) {
-                return first == CallMark::Wait || made_before();
+                return true;
             }
             if !entry.has(then) {
                 return false;

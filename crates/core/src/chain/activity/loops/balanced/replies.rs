@@ -46,7 +46,7 @@ enum NewestReply {
 impl Replies {
     /// Takes in the reply of an event's turn, once per turn; a turn without a known reply starts nothing over.
     pub(super) fn observe(&mut self, event: &AgentEvent, turn: u32, around: &Surroundings) {
-        // Whoever reads on and learns something new goes on, in whatever words.
+        // Reading that brings new text is progress, whatever the reply says.
         let reads = event.flags.has(Flag::Read) || event.flags.has(Flag::Search);
         let learns = reads && event.gain.is_some_and(|gain| !gain.is_at_most(1, NEWS));
         let retries = event.flags.has(Flag::Retry) && !learns;

@@ -33,7 +33,7 @@ pub(super) struct RuleView<'a> {
     pub(super) warned: Sign,
 }
 
-/// Whoever looks again after a while and finds the same, waits; nobody waits for ever.
+/// How long calls that take their time and bring the same count as waiting: half an hour.
 pub(super) const WAIT_MS_MAX: u64 = 1_800_000;
 
 /// Where results are not known, or calls take their time, it takes so many times as many.
