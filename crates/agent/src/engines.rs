@@ -26,6 +26,8 @@ mod openai_responses;
 mod refusal;
 mod retry;
 
-pub use engine::{CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, ToolSpec, Turn};
+pub use engine::{
+    CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, MeasuredTurns, Question, ToolAnswer, ToolSpec, Turn,
+};
 pub use error::{EngineError, WorkerStartError};
 pub use open::open;

@@ -3,6 +3,7 @@
 use super::error::EngineError;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+use tripwire_core::label::Label;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::{MicroUsd, Tokens};
@@ -18,6 +19,19 @@ pub struct Question<'a> {
     pub turns: &'a [Turn],
     /// The most the answer may be long.
     pub output_tokens_max: Tokens,
+    /// How large its beginning is, where a provider counted it.
+    pub measured: Option<&'a MeasuredTurns>,
+}
+
+/// The beginning of a conversation that an engine was asked with, and how large it is with the answer that came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredTurns {
+    /// The engine that was asked.
+    pub engine: Label,
+    /// How many turns those are, the answer among them.
+    pub turns: usize,
+    /// Their tokens with system prompt and tools, as the provider counted them.
+    pub tokens: Tokens,
 }
 
 /// A tool as a model is told about it.

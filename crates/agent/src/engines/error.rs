@@ -104,7 +104,7 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
-    /// A budget over several machines does not pay for it; nothing was sent.
+    /// A budget, perhaps one over several machines, does not pay for it; nothing was sent.
     #[error("`{engine}` is not asked: {why}")]
     NoMoney {
         /// The engine.
@@ -235,7 +235,10 @@ impl Explain for EngineError {
             Self::CassetteEnded { .. } => {
                 "add the answer to the cassette, or record it again with `tripwire agent --record FILE`".into()
             }
-            Self::NoMoney { .. } => "see what is left of it: `tripwire fleet status`".into(),
+            Self::NoMoney { .. } => {
+                "see what is left: `tripwire status`, or `tripwire fleet status` for a budget over several machines"
+                    .into()
+            }
             Self::TooSensitive { .. } => {
                 "name a local engine with `--fallback`, for instance `--fallback ollama:MODEL`".into()
             }

@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn the_limit_of_output_has_the_name_that_the_server_knows() {
-        let question = Question { system: "", tools: &[], turns: &[], output_tokens_max: Tokens::new(7) };
+        let question =
+            Question { system: "", tools: &[], turns: &[], output_tokens_max: Tokens::new(7), measured: None };
         let of = |server| body("gpt-5", &question, server);
         let openai = of(Server::OpenAi);
         assert_eq!((&openai["max_completion_tokens"], openai.get("max_tokens")), (&json!(7), None));

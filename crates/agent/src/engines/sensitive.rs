@@ -189,7 +189,8 @@ mod tests {
     fn touched(turn: Turn) -> bool {
         let paths = SensitivePaths::new(["src/kernel/", "./keys.txt"]).unwrap();
         let turns = [Turn::User("leave src/kernel/x.rs and keys.txt: alone".to_owned()), turn];
-        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: Tokens::new(1) };
+        let question =
+            Question { system: "", tools: &[], turns: &turns, output_tokens_max: Tokens::new(1), measured: None };
         paths.touched_by(&question).is_some()
     }
 

@@ -1,35 +1,31 @@
 //! What an answer may cost at most: the worst case is reserved before a question is sent, and the answer is bounded to what is
 //! left of the money (GATE-8).
 
-use super::facts::charge;
+use super::facts::charged;
 use crate::engines::{Engine, EngineKind, Question, Turn};
-use tripwire_core::label::Label;
-use tripwire_core::prices::PriceList;
+use tripwire_core::prices::{CacheUse, PriceList};
+use tripwire_core::run::engine_label;
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_core::usage::Usage;
 
 /// The shortest answer that is worth a question: a few words and a call.
 pub(super) const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
-/// Tokens that a provider puts in beside the question's own text.
+/// Tokens that a provider puts in beside the question's own text: its instructions for tools.
 const ADDED_TOKENS: Tokens = Tokens::new(1_024);
+/// Bytes that a turn, a call or a result has beside its text, at most: its role, its id, its brackets.
+const FRAME_BYTES: usize = 64;
 /// Tokens of which the price is taken, so that rounding does not matter.
-const PRICED_TOKENS: u64 = 1_000_000;
+const PRICED_TOKENS: Tokens = Tokens::new(1_000_000);
 
 /// The money that the shortest useful answer to a question costs in the worst case; nothing where the engine costs nothing, or
 /// counts its money itself.
 pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
-    cost(engine, prices, &Usage { output: ANSWER_TOKENS_MIN, ..asked(question) })
+    cost(engine, prices, input_max(engine, question), ANSWER_TOKENS_MIN)
 }
 
-/// What the longest answer to a question costs; nothing where the engine costs nothing, or counts its money itself.
+/// What the longest answer to a question costs in the worst case; nothing where the engine costs nothing, or counts its money
+/// itself.
 pub(super) fn worst_case(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
-    cost(engine, prices, &Usage { output: question.output_tokens_max, ..asked(question) })
-}
-
-/// What a provider may add to a question, its own instructions for tools, costs at most.
-pub(super) fn added(engine: &dyn Engine, prices: &PriceList) -> MicroUsd {
-    let usage = Usage { fresh_input: ADDED_TOKENS, ..Usage::default() };
-    cost(engine, prices, &usage).unwrap_or(MicroUsd::ZERO)
+    cost(engine, prices, input_max(engine, question), question.output_tokens_max)
 }
 
 /// The longest answer that what is left can pay for, and never more than the question allows.
@@ -41,36 +37,72 @@ pub(super) fn longest_answer(
 ) -> Tokens {
     let all = question.output_tokens_max;
     let Some(left) = left else { return all };
-    let priced = Usage { output: Tokens::new(PRICED_TOKENS), ..Usage::default() };
-    let (input, output) = (cost(engine, prices, &asked(question)), cost(engine, prices, &priced));
-    let (Some(input), Some(output)) = (input, output) else { return all };
-    let left = u128::from(left.get().saturating_sub(input.get()));
-    let tokens = left.saturating_mul(u128::from(PRICED_TOKENS)).checked_div(u128::from(output.get()));
+    let input = input_max(engine, question);
+    let with = |output| cost(engine, prices, input, output);
+    let (Some(nothing), Some(priced)) = (with(Tokens::ZERO), with(PRICED_TOKENS)) else { return all };
+    let left = u128::from(left.get().saturating_sub(nothing.get()));
+    let output_price = u128::from(priced.get().saturating_sub(nothing.get()));
+    let tokens = left.saturating_mul(u128::from(PRICED_TOKENS.get())).checked_div(output_price);
     tokens.map_or(all, |tokens| Tokens::new(u64::try_from(tokens).unwrap_or(u64::MAX)).min(all).max(Tokens::new(1)))
 }
 
-/// How large a question is, in tokens, by its bytes.
+/// How large a question is, in tokens, by its bytes: an estimate, for a provider that gives no figure.
 pub(super) fn size(question: &Question<'_>) -> Tokens {
-    asked(question).fresh_input
+    Tokens::estimate(fixed_bytes(question) + question.turns.iter().map(text_bytes).sum::<usize>())
 }
 
-/// What a question sends, from its size, as if nothing of it was cached.
-fn asked(question: &Question<'_>) -> Usage {
-    let turns = question.turns.iter().map(|turn| match turn {
+/// The most tokens that a question can put in. A token is at least one byte; what a provider has counted already counts as
+/// it said.
+fn input_max(engine: &dyn Engine, question: &Question<'_>) -> Tokens {
+    let framed = |turns: &[Turn]| {
+        let bytes = turns.iter().map(|turn| text_bytes(turn) + frames(turn) * FRAME_BYTES).sum::<usize>();
+        Tokens::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    };
+    let known = question.measured.filter(|known| known.engine == engine_label(engine.name()));
+    match known.and_then(|known| Some((known.tokens, question.turns.get(known.turns..)?))) {
+        Some((tokens, new)) => tokens.plus(framed(new)),
+        None => {
+            let fixed = fixed_bytes(question) + question.tools.len() * FRAME_BYTES;
+            let fixed = Tokens::new(u64::try_from(fixed).unwrap_or(u64::MAX));
+            fixed.plus(framed(question.turns)).plus(ADDED_TOKENS)
+        }
+    }
+}
+
+/// The bytes of what every question of a session begins with.
+fn fixed_bytes(question: &Question<'_>) -> usize {
+    let tools = question.tools.iter();
+    question.system.len()
+        + tools.map(|tool| tool.name.len() + tool.description.len() + tool.schema.to_string().len()).sum::<usize>()
+}
+
+fn text_bytes(turn: &Turn) -> usize {
+    match turn {
         Turn::User(text) => text.len(),
-        Turn::Model { text, calls } => text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>(),
-        Turn::Results(answers) => answers.iter().map(|answer| answer.text.len()).sum(),
-    });
-    let tools = question.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len());
-    let bytes = question.system.len() + turns.sum::<usize>() + tools.sum::<usize>();
-    Usage { fresh_input: Tokens::estimate(bytes), ..Usage::default() }
+        Turn::Model { text, calls } => {
+            text.len() + calls.iter().map(|call| call.tool.as_str().len() + call.arguments.len()).sum::<usize>()
+        }
+        Turn::Results(answers) => answers.iter().map(|answer| answer.tool.len() + answer.text.len()).sum(),
+    }
 }
 
-/// What tokens cost with this engine.
-fn cost(engine: &dyn Engine, prices: &PriceList, usage: &Usage) -> Option<MicroUsd> {
+/// The parts of a turn that have a frame of their own.
+fn frames(turn: &Turn) -> usize {
+    match turn {
+        Turn::User(_) => 1,
+        Turn::Model { calls, .. } => calls.len() + 1,
+        Turn::Results(answers) => answers.len() + 1,
+    }
+}
+
+/// What tokens cost with this engine at most: engines may have their input cached.
+fn cost(engine: &dyn Engine, prices: &PriceList, input: Tokens, output: Tokens) -> Option<MicroUsd> {
     match engine.kind() {
         EngineKind::Worker => None,
-        EngineKind::Model => charge(engine.call_cost(), prices, &Label::cut(model_of(engine.name())), usage),
+        EngineKind::Model => {
+            let worst = prices.worst_case(model_of(engine.name()), input, output, CacheUse::Short);
+            charged(engine.call_cost(), worst)
+        }
     }
 }
 
@@ -83,7 +115,7 @@ fn model_of(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::CallCost;
+    use crate::engines::{CallCost, MeasuredTurns};
 
     struct Priced(CallCost);
 
@@ -113,7 +145,8 @@ mod tests {
     #[test]
     fn gate_8_an_answer_is_no_longer_than_what_is_left_and_else_as_long_as_it_may() {
         let turns = [Turn::User("x".repeat(3_000))];
-        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: Tokens::new(8_192) };
+        let question =
+            Question { system: "", tools: &[], turns: &turns, output_tokens_max: Tokens::new(8_192), measured: None };
         let longest = |cost, left| longest_answer(&Priced(cost), &question, &PriceList::default(), left).get();
         assert_eq!(longest(CallCost::Full, None), 8_192, "without a budget nothing is cut short");
         assert_eq!(longest(CallCost::Full, Some(MicroUsd::new(5_000_000))), 8_192);
@@ -122,5 +155,25 @@ mod tests {
         assert_eq!(longest(CallCost::Free, Some(MicroUsd::new(1))), 8_192, "a cassette costs nothing");
         let reserve = reserve(&Priced(CallCost::Full), &question, &PriceList::default()).unwrap().get();
         assert!((256 * 15..50_000).contains(&reserve), "{reserve}");
+    }
+
+    #[test]
+    fn gate_8_a_question_may_be_a_token_for_each_byte_and_be_cached_unless_its_provider_counted_it() {
+        let (asked, answer) =
+            (Turn::User("日本".repeat(500)), Turn::Model { text: "ok".to_owned(), calls: Vec::new() });
+        let turns = [asked, answer, Turn::User("go on".to_owned())];
+        let reserved = |measured: Option<&MeasuredTurns>| {
+            let output_tokens_max = Tokens::new(8_192);
+            let question = Question { system: "s", tools: &[], turns: &turns, output_tokens_max, measured };
+            reserve(&Priced(CallCost::Full), &question, &PriceList::default()).unwrap().get()
+        };
+        let (cached, output) = (3.75, 256.0 * 15.0);
+        let least = |tokens: f64| (tokens * cached + output) as u64;
+        assert!(reserved(None) >= least(3_000.0), "{}", reserved(None));
+        let counted = |engine: &str| MeasuredTurns { engine: engine_label(engine), turns: 2, tokens: Tokens::new(900) };
+        let own = counted(Priced(CallCost::Full).name());
+        let known = reserved(Some(&own));
+        assert!((least(905.0)..least(1_100.0)).contains(&known), "{known}");
+        assert_eq!(reserved(Some(&counted("another:model"))), reserved(None), "each model counts in its own way");
     }
 }

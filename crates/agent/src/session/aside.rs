@@ -1,13 +1,13 @@
 //! Who is asked beside the model: the advisors about a deadlock, the reviewer about a change.
 
 use super::agent_loop::Session;
-use super::answer_budget::longest_answer;
+use super::answer_budget::{longest_answer, reserve};
 use super::asking::{Listening, missing, read_verdict};
 use super::conversation::OUTPUT_TOKENS_MAX;
 use super::engine_set::AuxEngine;
 use super::error::SessionError;
 use super::facts;
-use crate::engines::{Question, Turn};
+use crate::engines::{EngineError, Question, Turn};
 use crate::prompt;
 use std::time::{Duration, Instant};
 use tripwire_core::effect::Deadlock;
@@ -83,7 +83,14 @@ impl Session<'_> {
         let Self { engines, runner, watch, frontend, .. } = self;
         let Some(asked) = engines.aux(aux) else { return Err(Box::new(missing(Label::cut(aux.doing())))) };
         let turns = [Turn::User(text)];
-        let mut question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
+        let mut question =
+            Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX, measured: None };
+        if let Some((left, least)) = money.zip(reserve(asked, &question, &prices)).filter(|(left, least)| least > left)
+        {
+            let why = format!("it may cost {}, and {} are left of the budget", least.in_dollars(), left.in_dollars());
+            let error = EngineError::NoMoney { engine: asked.name().to_owned(), why };
+            return Err(Box::new(error.failure(engine_label(asked.name()), None)));
+        }
         question.output_tokens_max = longest_answer(asked, &question, &prices, money);
         let heard = Listening { status, watch, frontend: &mut **frontend, until }.ask(asked, &question);
         let (name, lost) = (engine_label(asked.name()), asked.spent());

@@ -1,7 +1,8 @@
 //! The conversation that the engines see, built from what the loop says.
 
-use crate::engines::{Question, ToolAnswer, ToolSpec, Turn};
+use crate::engines::{MeasuredTurns, Question, ToolAnswer, ToolSpec, Turn};
 use crate::prompt::ADVISOR_LINES;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use tripwire_core::run::Saying;
 use tripwire_core::run::record::Call;
@@ -15,6 +16,7 @@ pub(super) const OUTPUT_TOKENS_MAX: Tokens = Tokens::new(8_192);
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     turns: Vec<Turn>,
+    measured: Option<MeasuredTurns>,
 }
 
 impl Conversation {
@@ -22,6 +24,13 @@ impl Conversation {
     pub(super) fn say(&mut self, saying: &Saying, vault: &Vault) {
         let real = |text: &str| vault.restore_known(text).into_owned();
         let call = |call: &Call| Call { arguments: real(&call.arguments).into(), ..call.clone() };
+        if let Saying::Model(answer) = saying {
+            self.measured = (!answer.usage.input().is_zero()).then(|| MeasuredTurns {
+                engine: answer.engine.clone(),
+                turns: self.turns.len() + 1,
+                tokens: answer.usage.total(),
+            });
+        }
         self.turns.push(match saying {
             Saying::User(text) => Turn::User(real(text)),
             Saying::Model(answer) => {
@@ -45,8 +54,12 @@ impl Conversation {
     /// placeholders that stay.
     pub(super) fn restore(&mut self, vault: &Vault) -> usize {
         let mut left = BTreeSet::new();
+        let mut is_changed = false;
         let mut real = |text: &mut String| {
-            *text = vault.restore_known(text).into_owned();
+            if let Cow::Owned(restored) = vault.restore_known(text) {
+                is_changed |= restored != *text;
+                *text = restored;
+            }
             left.extend(all_placeholders(text).map(str::to_owned));
         };
         for turn in &mut self.turns {
@@ -63,17 +76,22 @@ impl Conversation {
                 Turn::Results(answers) => answers.iter_mut().for_each(|answer| real(&mut answer.text)),
             }
         }
+        if is_changed {
+            self.measured = None;
+        }
         left.len()
     }
 
     /// Begins anew.
     pub(super) fn forget(&mut self) {
         self.turns.clear();
+        self.measured = None;
     }
 
     /// The question so far.
     pub(super) fn question<'a>(&'a self, system: &'a str, tools: &'a [ToolSpec]) -> Question<'a> {
-        Question { system, tools, turns: &self.turns, output_tokens_max: OUTPUT_TOKENS_MAX }
+        let Self { turns, measured } = self;
+        Question { system, tools, turns, output_tokens_max: OUTPUT_TOKENS_MAX, measured: measured.as_ref() }
     }
 }
 

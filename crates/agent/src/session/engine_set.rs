@@ -138,7 +138,8 @@ impl EngineSet {
             |engine: &&mut Box<dyn Engine>| engine.kind() == EngineKind::Model && !engine.name().starts_with(CASSETTE);
         let Some(first) = self.chain.get_mut(at).filter(asked) else { return Ok(()) };
         let turns = [Turn::User("Answer with the one word: ready".to_owned())];
-        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS };
+        let question =
+            Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS, measured: None };
         let time = runtime_max.map_or(PROBE_TIME, |runtime| runtime.min(PROBE_TIME));
         let asked = first.ask(&question, Instant::now() + time, &mut |_| match interrupted() {
             true => ControlFlow::Break(()),

@@ -12,7 +12,7 @@ use tripwire_core::input::{
     Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict,
 };
 use tripwire_core::label::Label;
-use tripwire_core::prices::{PriceBasis, PriceList};
+use tripwire_core::prices::{Cost, PriceBasis, PriceList};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::line::Switched;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
@@ -264,7 +264,11 @@ impl Facts<'_> {
 
 /// What the tokens of one question cost.
 pub(super) fn charge(cost_of: CallCost, prices: &PriceList, model: &Label, usage: &Usage) -> Option<MicroUsd> {
-    let cost = prices.cost(model.as_str(), usage);
+    charged(cost_of, prices.cost(model.as_str(), usage))
+}
+
+/// What of a price is charged for a call that costs so.
+pub(super) fn charged(cost_of: CallCost, cost: Cost) -> Option<MicroUsd> {
     match (cost_of, cost.basis) {
         (CallCost::Free, PriceBasis::Listed | PriceBasis::HighestKnown)
         | (CallCost::IfListed, PriceBasis::HighestKnown) => None,

@@ -1,7 +1,7 @@
 //! An engine whose questions are paid from a budget that other machines spend too: the worst case is promised before a question leaves,
 //! and settled with what the answer used.
 
-use super::answer_budget::{ANSWER_TOKENS_MIN, added, longest_answer, worst_case};
+use super::answer_budget::{ANSWER_TOKENS_MIN, longest_answer, worst_case};
 use super::facts::charge;
 use crate::engines::{CallCost, Engine, EngineError, EngineKind, Listener, Question};
 use std::sync::Arc;
@@ -39,18 +39,15 @@ struct PaidQuestion<'a> {
 impl PaidEngine {
     /// The question as it can be paid for: whole, or with a shorter answer. Nothing where it costs nothing.
     fn promise<'a>(&self, question: &Question<'a>) -> Result<Option<PaidQuestion<'a>>, SharedMoneyError> {
-        let added = added(self.engine.as_ref(), &self.prices);
-        let worst = worst_case(self.engine.as_ref(), question, &self.prices);
-        let Some(worst) = worst.map(|worst| worst.plus(added)) else { return Ok(None) };
+        let Some(worst) = worst_case(self.engine.as_ref(), question, &self.prices) else { return Ok(None) };
         let exhausted = match self.money.reserve(&[], worst) {
             Ok(promise) => return Ok(Some(PaidQuestion { question: *question, worst, promise })),
             Err(error) => error,
         };
         let SharedMoneyError::Exhausted { left, .. } = &exhausted else { return Err(exhausted) };
-        let for_both = MicroUsd::new(left.get().saturating_sub(added.get()));
-        let longest = longest_answer(self.engine.as_ref(), question, &self.prices, Some(for_both));
+        let longest = longest_answer(self.engine.as_ref(), question, &self.prices, Some(*left));
         let shorter = Question { output_tokens_max: longest, ..*question };
-        let worst = worst_case(self.engine.as_ref(), &shorter, &self.prices).map_or(worst, |worst| worst.plus(added));
+        let worst = worst_case(self.engine.as_ref(), &shorter, &self.prices).unwrap_or(worst);
         if longest < ANSWER_TOKENS_MIN || worst > *left {
             return Err(exhausted);
         }
@@ -216,7 +213,8 @@ mod tests {
     fn ask(till: &Arc<Till>, error: Option<EngineError>) -> Result<Answer, EngineError> {
         let money: Arc<dyn SharedMoney> = Arc::<Till>::clone(till);
         let mut engine = paid_from(Some(money), &PriceList::default(), Box::new(Talkative(error)));
-        let question = Question { system: "", tools: &[], turns: &[], output_tokens_max: Tokens::new(1_000) };
+        let question =
+            Question { system: "", tools: &[], turns: &[], output_tokens_max: Tokens::new(1_000), measured: None };
         engine.ask(&question, Instant::now(), &mut |_| ControlFlow::Continue(()))
     }
 
@@ -224,8 +222,8 @@ mod tests {
     fn fleet_3_a_question_is_paid_before_it_leaves_cut_to_what_is_left_and_refused_without_money() {
         let till = Arc::new(Till { left: Mutex::new(1_000_000), ..Till::default() });
         assert_eq!(ask(&till, None).unwrap().usage.output, Tokens::new(1_000));
-        assert_eq!((till.promised.lock().unwrap()[0], till.settled.lock().unwrap()[0]), (18_072, 15_000));
-        *till.left.lock().unwrap() = 9_072;
+        assert_eq!((till.promised.lock().unwrap()[0], till.settled.lock().unwrap()[0]), (18_840, 15_000));
+        *till.left.lock().unwrap() = 9_840;
         assert_eq!(ask(&till, None).unwrap().usage.output, Tokens::new(400), "what 6,000 micro-dollars pay for");
         *till.left.lock().unwrap() = 100;
         let refused = ask(&till, None).unwrap_err();
@@ -239,6 +237,6 @@ mod tests {
         let engine = || "e".to_owned();
         ask(&till, Some(EngineError::Broken { engine: engine(), why: String::new() })).unwrap_err();
         ask(&till, Some(EngineError::Unreachable { engine: engine(), why: String::new() })).unwrap_err();
-        assert_eq!(*till.settled.lock().unwrap(), [18_072, 0]);
+        assert_eq!(*till.settled.lock().unwrap(), [18_840, 0]);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 
 /// A question over these turns.
 pub(crate) fn question<'a>(turns: &'a [Turn], tools: &'a [ToolSpec]) -> Question<'a> {
-    Question { system: "be brief", tools, turns, output_tokens_max: Tokens::new(1_000) }
+    Question { system: "be brief", tools, turns, output_tokens_max: Tokens::new(1_000), measured: None }
 }
 
 /// Asks one engine by name, with the test key in every variable.
