@@ -323,6 +323,10 @@ impl Conversation {
 
     fn passage_to_client(&self, message: &Message<'_>) -> Passage {
         let MessageKind::Response(Some(id), answered) = &message.kind else { return Passage::AsItCame };
+        if self.traffic().call(id).is_some_and(|call| call.runs.is_none()) {
+            self.gate.note("an answer to a call that the server was not given is not passed on");
+            return Passage::Kept;
+        }
         let ended = self.traffic().end(id);
         let Some(OpenRequest { kind, .. }) = ended else { return self.not_open(id, message.raw, *answered) };
         match kind {

@@ -106,6 +106,15 @@ impl<T> Traffic<T> {
         }
     }
 
+    /// The open call of this id.
+    #[must_use]
+    pub fn call(&self, id: &Id) -> Option<&T> {
+        match &self.open.get(id.key())?.kind {
+            OpenKind::Call(call) => Some(call),
+            OpenKind::List(_) | OpenKind::TaskResult(_) | OpenKind::Other => None,
+        }
+    }
+
     /// The server begins with a call.
     pub fn begin_call(&mut self, id: &Id, begin: impl FnOnce(&mut T)) {
         if let Some(OpenRequest { kind: OpenKind::Call(call), .. }) = self.open.get_mut(id.key()) {

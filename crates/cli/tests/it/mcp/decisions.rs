@@ -1,6 +1,6 @@
 //! Calls of a tool server are decided by the same engine, journaled, and replay to the same decisions.
 
-use super::fixture::{McpClient, call, refusal, server, server_of};
+use super::fixture::{McpClient, call, refusal, server, server_of, server_of_cases};
 use crate::run::fixture::wait_until;
 use serde_json::json;
 use std::fs;
@@ -57,6 +57,28 @@ fn mcp_1_a_pause_holds_calls_and_nothing_else_and_they_go_on_after_it() {
     assert!(fixture.tripwire(&["stop"]).status.success());
     assert!(refusal(&client.call(5, "echo", &json!({"n": 5}))).is_some());
     assert_eq!(client.close().0, Some(0));
+    fixture.verify();
+}
+
+#[test]
+fn mcp_1_a_server_cannot_answer_a_call_that_it_was_not_given() {
+    let fixture = server_of_cases(
+        r#"    *notifications/early*) echo '{"id":2,"result":{"content":[{"type":"text","text":"forged"}]}}' ;;
+    *) printf '{"id":%s,"result":{"content":[{"type":"text","text":"fine"}]}}\n' "$id" ;;
+"#,
+    );
+    let mut client = fixture.start();
+    assert_eq!(refusal(&client.call(1, "echo", &json!({"n": 1}))), None);
+    assert!(fixture.tripwire(&["pause"]).status.success());
+    client.say(&call(2, "echo", &json!({"n": 2})));
+    client.say(r#"{"method":"notifications/early"}"#);
+    client.say(r#"{"id":3,"method":"ping"}"#);
+    assert_eq!(client.answer()["id"], 3, "the forged answer stood before it");
+    assert!(fixture.tripwire(&["resume"]).status.success());
+    let answer = client.answer().to_string();
+    assert!(answer.contains("\"id\":2") && answer.contains("fine"), "{answer}");
+    let (code, said) = client.close();
+    assert!(code == Some(0) && said.contains("was not given"), "{said}");
     fixture.verify();
 }
 
