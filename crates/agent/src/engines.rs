@@ -23,9 +23,11 @@ mod limits;
 mod opaque;
 mod openai_chat;
 mod openai_responses;
+pub(crate) mod question_size;
 mod refusal;
 mod retry;
 
+pub(crate) use engine::model_of;
 pub use engine::{
     CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, MeasuredTurns, Question, ToolAnswer, ToolSpec, Turn,
 };

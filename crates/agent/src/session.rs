@@ -14,6 +14,7 @@ mod engine_set;
 mod error;
 mod facts;
 mod frontend;
+mod lost_question;
 mod outside;
 mod paid_engine;
 mod real_call;

@@ -27,6 +27,7 @@ use tripwire_judge as judge;
 use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
 use tripwire_session::driver::{Driver, ManifestReach, StateSaves, StepOutcome, refusal_hint};
+use tripwire_session::file_marks::BoundTree;
 use tripwire_session::replica::Replica;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, clock};
@@ -387,6 +388,7 @@ impl GuardedSession {
         let redactor = self.driver.redactor()?;
         let raw = RawCall {
             workspace_root: self.workspace.root().to_str(),
+            test_command: Some(self.driver.policy().dirty_bits.test_command.as_str()).filter(|text| !text.is_empty()),
             output: result.output,
             error: result.error,
             exit_code: result.exit_code,
@@ -396,8 +398,7 @@ impl GuardedSession {
         let is_test = facts.flags.has(Flag::Test);
         let mut event = facts.event(took);
         if is_test {
-            let hash = tripwire_workspace::hash::workspace_hash(self.workspace.root()).ok();
-            event.workspace_hash = hash.map(|hash| Label::cut(&hash.digest));
+            event.workspace_hash = BoundTree::under(self.driver.policy()).digest(self.workspace.root());
         }
         if self.usage == UsageSource::Estimated {
             usage::estimate(&open.tool.input, result.output.unwrap_or_default()).put_into(&mut event);

@@ -5,9 +5,9 @@ use crate::admission::{SERVER_CALL_PRICE, WorstCase, times};
 use crate::door::DoorQuestion;
 use crate::run_door::ModelNews;
 use crate::shared::Shared;
-use crate::wire::RequestFacts;
 use crate::wire::reply::ReplyReader;
 use crate::wire::tool_calls::WireRequest;
+use crate::wire::{Delivery, RequestFacts};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,6 +17,9 @@ use tripwire_core::prices::PriceBasis;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_session::shared_money::MoneyPromise;
+
+/// Tokens that a provider makes in a millisecond, for one reply; the large ones make a tenth of it.
+const TOKENS_PER_MS: u64 = 1;
 
 /// A call that is reserved.
 pub(crate) struct OpenCall {
@@ -121,14 +124,19 @@ impl OpenCall {
         let facts = reader.map(ReplyReader::facts);
         let output_max = Tokens::new(self.worst.limit.get().saturating_mul(self.facts.replies));
         let is_whole = end == CallEnd::Complete && facts.is_some_and(|facts| facts.is_complete);
-        let found = figures(&Heard {
-            told: facts.and_then(|facts| facts.told()),
+        let told = facts.and_then(|facts| facts.told());
+        let mut found = figures(&Heard {
+            told,
             request_bytes: self.request_bytes,
             reply_bytes: facts.map_or(0, |facts| facts.said_bytes),
             output_max,
             input_max: self.worst.input,
             end: if is_whole { ReplyEnd::Whole } else { ReplyEnd::Part },
         });
+        let is_unknown = told.is_none() && !is_whole;
+        if is_unknown {
+            found.usage.output = found.usage.output.max(self.unheard().min(output_max));
+        }
         // The model that was asked has the price; one without any has that of the model which answered.
         let answered = facts.and_then(|facts| facts.model.as_deref()).unwrap_or(&self.facts.model);
         let asked = self.shared.prices.cost(&self.facts.model, &found.usage);
@@ -140,8 +148,10 @@ impl OpenCall {
         let searches = facts.map_or(0, |facts| facts.server_calls).max(self.facts.server_calls_min);
         let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(searches));
         let mut micro_usd = times(cost.micro_usd, per_mille).plus(tools);
-        // A reply that could not be read may have cost all that it was allowed to.
-        if reader.is_some_and(ReplyReader::is_unreadable) {
+        // A reply that could not be read may have cost all that it was allowed to, and so may one that was not to be streamed: its
+        // provider does not notice that nobody waits for it.
+        let goes_on = is_unknown && self.facts.delivery == Delivery::Whole;
+        if goes_on || reader.is_some_and(ReplyReader::is_unreadable) {
             micro_usd = self.worst.amount;
         }
         SettledCall {
@@ -160,6 +170,12 @@ impl OpenCall {
             price_estimated: cost.basis == PriceBasis::HighestKnown,
             request: self.request,
         }
+    }
+
+    /// What a provider may have thought in the time that a call took, without a word of it being heard.
+    fn unheard(&self) -> Tokens {
+        let took = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Tokens::new(took.saturating_mul(TOKENS_PER_MS).saturating_mul(self.facts.replies))
     }
 }
 

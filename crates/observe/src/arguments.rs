@@ -119,6 +119,16 @@ impl<'a> Arguments<'a> {
         number || self.field(names).is_some_and(|text| !matches!(text.trim(), "" | "0" | "false" | "no"))
     }
 
+    /// Whether one of the named switches is on.
+    pub(super) fn is_on(&self, names: &[&str]) -> bool {
+        match self {
+            Self::Json(json) => {
+                names.iter().filter_map(|name| json.get(name)).any(|json| matches!(json, Json::Bare("true")))
+            }
+            Self::Plain(_) => false,
+        }
+    }
+
     /// The plain text, where there are no fields.
     pub(super) fn plain(&self) -> Option<&str> {
         match self {

@@ -10,7 +10,7 @@ use super::repeated::{NewResult, RepeatedCalls, ShownResult};
 use super::tools::{self, ToolKind};
 use super::volatile::Volatility;
 use super::words::{self, Words};
-use super::work::{self, Mark, Marks, Work};
+use super::work::{self, Mark, Marks, Proof, Work};
 use super::{digest, error_kind, lines, normal, outcome, position, retry, screen, signature, text_files, wording};
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -72,7 +72,7 @@ impl<'a> Call<'a> {
 
     pub(super) fn facts<'r>(&self, raw: &RawCall<'r>, memory: Option<&mut RepeatedCalls>) -> ObservedCall<'r> {
         let parts = CallParts::of(self.kind, &self.arguments);
-        let work = work_of(self.kind, parts.command.as_deref());
+        let work = self.shell_work(raw, parts.command.as_deref());
         let purpose = Purpose { changes: self.changes(&work, parts.command.as_deref()), work };
         let outcome = outcome::of(raw, self.kind, &work);
         let action = self.action(raw, &parts, self.command_work(&purpose));
@@ -214,6 +214,20 @@ impl<'a> Call<'a> {
             kind: None,
             words: Some(wording::call(raw.tool, self.kind, parts, raw.workspace_root)),
         }
+    }
+
+    /// What the call's command does. One that was sent into the background has no end that could speak for its tests.
+    fn shell_work(&self, raw: &RawCall<'_>, command: Option<&str>) -> Work {
+        /// Under these names clients send a command into the background.
+        const BACKGROUND: [&str; 3] = ["run_in_background", "is_background", "background"];
+        let mut work = match (self.kind, command, raw.test_command) {
+            (ToolKind::Shell, Some(command), Some(tests)) => work::of_command_in(command, tests),
+            (kind, command, _) => work_of(kind, command),
+        };
+        if self.arguments.is_on(&BACKGROUND) {
+            work.proof = work.proof.map(|proof| proof.min(Proof::Hidden));
+        }
+        work
     }
 
     /// What the call was for, whether or not it came to it: the loop rules count attempts.

@@ -48,7 +48,7 @@ fn test_result(output: &str, succeeded: Option<bool>, work: &Work) -> Option<Tes
         (Some(TestResult::Failed), _, _) | (_, Some(false), Proof::Full) => Some(TestResult::Failed),
         (Some(TestResult::Passed), _, Proof::Hidden | Proof::Pass | Proof::Full) => Some(TestResult::Passed),
         (_, Some(true), Proof::Pass | Proof::Full) => (!verdict::is_empty_run(output)).then_some(TestResult::Passed),
-        (Some(TestResult::Passed) | None, _, Proof::Filtered)
+        (Some(TestResult::Passed) | None, _, Proof::Outdated | Proof::Filtered)
         | (None, Some(_), Proof::Hidden)
         | (None, Some(false), Proof::Pass)
         | (None, None, Proof::Hidden | Proof::Pass | Proof::Full) => None,

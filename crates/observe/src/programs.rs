@@ -28,6 +28,8 @@ const TEST_RUNNERS: &[&str] = &[
     "behave",
     "gotestsum",
     "ginkgo",
+    "prove",
+    "busted",
     "runtests.py",
     "run_tests.py",
 ];
@@ -71,6 +73,12 @@ const TEST_WORDS: &[(&str, &[&str])] = &[
     ("nx", &["test"]),
     ("hatch", &["test"]),
     ("setup.py", &["test"]),
+    ("dune", &["test", "runtest"]),
+    ("forge", &["test"]),
+    ("crystal", &["spec"]),
+    ("hardhat", &["test"]),
+    ("react-scripts", &["test"]),
+    ("xcodebuild", &["test"]),
 ];
 
 /// Programs that start a script of the project by name: `npm run test:unit`, `mise run test`.
@@ -92,9 +100,41 @@ const NO_RUN: &[&str] = &[
     "--fixtures",
     "--markers",
     "--setup-plan",
+    "--setup-only",
+    "--cache-show",
+    "-VV",
+    "--list-tests",
+    "--showConfig",
+    "--show-only",
+    "--notest",
+    "--just-print",
+    "--recon",
+    "--question",
+    "--touch",
+    "--ignore-errors",
+    "--dry",
+    "--show",
+    "--nobuild",
+    "--test-no-exec",
+    "-DskipTests",
+    "-Dmaven.test.skip",
 ];
 /// The same for one program only, where the short word means something else elsewhere.
-const NO_RUN_OF: &[(&str, &str)] = &[("ctest", "-N"), ("make", "-n"), ("go", "-c"), ("go", "-list")];
+const NO_RUN_OF: &[(&str, &[&str])] = &[
+    ("ctest", &["-N"]),
+    ("go", &["-c", "-n", "-list"]),
+    ("just", &["-n", "-s"]),
+    ("task", &["-n"]),
+    ("ninja", &["-n", "-t"]),
+    ("rake", &["-n", "-T", "-P"]),
+    ("gradle", &["-m"]),
+    ("gradlew", &["-m"]),
+    ("tox", &["-l", "-a", "-n"]),
+    ("nox", &["-l"]),
+    ("dotnet", &["-t"]),
+    ("swift", &["-l", "list"]),
+    ("bats", &["-c", "--count"]),
+];
 
 /// Programs that install or remove when one of these words follows.
 const INSTALL_WORDS: &[(&str, &[&str])] = &[
@@ -184,8 +224,19 @@ fn table_has(table: &[(&str, &[&str])], program: &str, words: &[&str]) -> bool {
 
 /// The words that are no options, nor the values of options known to take one; at most the first two for most tools.
 pub(super) fn plain_words<'a>(words: &[&'a str]) -> alloc::vec::Vec<&'a str> {
-    const WITH_VALUE: &[&str] =
-        &["-C", "--prefix", "--cwd", "--dir", "--filter", "-F", "--manifest-path", "-f", "-j", "--project"];
+    const WITH_VALUE: &[&str] = &[
+        "-C",
+        "--prefix",
+        "--cwd",
+        "--dir",
+        "--filter",
+        "-F",
+        "--manifest-path",
+        "-f",
+        "-j",
+        "--project",
+        "--workspace",
+    ];
     let mut plain = alloc::vec::Vec::new();
     let mut skip = false;
     for word in words.iter().skip(1) {
@@ -203,9 +254,10 @@ pub(super) fn plain_words<'a>(words: &[&'a str]) -> alloc::vec::Vec<&'a str> {
 /// Whether a command runs tests.
 pub(super) fn is_test(words: &[&str]) -> bool {
     let Some(program) = program(words) else { return false };
-    let stops = |word: &&str| NO_RUN.contains(word) || NO_RUN_OF.contains(&(program, *word));
     // What follows `--` is for the tests themselves.
-    if words.iter().skip(1).take_while(|word| **word != "--").any(stops) {
+    if words.iter().skip(1).take_while(|word| **word != "--").any(|word| keeps_from_running(program, word))
+        || leaves_tests_out(program, words)
+    {
         return false;
     }
     if TEST_RUNNERS.contains(&program) || words.first().is_some_and(|word| is_test_script(word)) {
@@ -222,15 +274,53 @@ pub(super) fn is_test(words: &[&str]) -> bool {
     if program == "zig" {
         return plain.first() == Some(&"test") || (plain.first() == Some(&"build") && plain.get(1) == Some(&"test"));
     }
+    if matches!(program, "node" | "tsx") {
+        return words.contains(&"--test");
+    }
     let script = match plain.as_slice() {
-        ["run" | "run-script", name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
+        ["run" | "run-script" | "task", name, ..] | ["workspace", _, name, ..] => {
+            SCRIPT_RUNNERS.contains(&program).then_some(*name)
+        }
         [name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
         [] => None,
     };
     let named_test = |name: &str| {
-        name == "test" || name.starts_with("test:") || name.starts_with("test-") || name.ends_with(":test")
+        matches!(name, "test" | "tests")
+            || name.starts_with("test:")
+            || name.starts_with("test-")
+            || name.ends_with(":test")
     };
-    table_has(TEST_WORDS, program, looked_at) || script.is_some_and(named_test)
+    let by_runner = |name: &str| matches!(program, "yarn" | "pnpm" | "bun") && TEST_RUNNERS.contains(&name);
+    table_has(TEST_WORDS, program, looked_at)
+        || script.is_some_and(|name| named_test(name) || by_runner(name))
+        || (matches!(program, "gradle" | "gradlew") && plain.iter().any(|task| is_gradle_test(task)))
+}
+
+/// Whether a word turns a test run into something else. A switch may be followed by its value: `-list=.`.
+fn keeps_from_running(program: &str, word: &str) -> bool {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    let known = NO_RUN.contains(&name) || table_has(NO_RUN_OF, program, &[name]);
+    (known && value != "false") || (matches!(program, "make" | "gmake") && is_idle_make(word))
+}
+
+/// Whether make's short options keep it from running, or from telling that something failed: `-n`, `-kn`, `-q`, `-i`.
+fn is_idle_make(word: &str) -> bool {
+    const SWITCHES: &str = "BLRSbdeikmnpqrstvw";
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    letters.chars().take_while(|letter| SWITCHES.contains(*letter)).any(|letter| "nqti".contains(letter))
+}
+
+/// Whether gradle is told to leave the tests out: `gradle check -x test`.
+fn leaves_tests_out(program: &str, words: &[&str]) -> bool {
+    let is_left_out = |pair: &[&str]| matches!(pair, ["-x" | "--exclude-task", task] if is_gradle_test(task));
+    matches!(program, "gradle" | "gradlew") && words.windows(2).any(is_left_out)
+}
+
+/// Whether a task of gradle runs tests: `:app:test`, `testDebugUnitTest`.
+fn is_gradle_test(task: &str) -> bool {
+    let name = task.rsplit(':').next().unwrap_or(task);
+    let variant = name.strip_prefix("test").and_then(|rest| rest.chars().next());
+    matches!(name, "test" | "check") || variant.is_some_and(char::is_uppercase)
 }
 
 /// The program's name without its folder.

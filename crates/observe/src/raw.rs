@@ -24,6 +24,8 @@ pub struct RawCall<'a> {
     pub workspace_root: Option<&'a str>,
     /// The folder in which it ran, where that is known and not the workspace itself.
     pub folder: Option<&'a str>,
+    /// The command that runs the project's tests, where a person or the policy names one: it is a test run by any name.
+    pub test_command: Option<&'a str>,
     /// Whether its output is compared with that of its neighbours.
     pub neighbours: Neighbours,
 }

@@ -8,10 +8,15 @@ use tripwire_core::chain::event::TestResult;
 /// What the summary lines of an output say.
 pub(super) fn of(output: &str) -> Option<TestResult> {
     let mut passed = false;
-    for line in output.lines().take(LINES_MAX) {
-        match of_line(line.trim()) {
+    // unittest says how many tests ran before it says `OK`; without that the word is anybody's.
+    let mut ran_some = false;
+    for line in output.lines().take(LINES_MAX).map(str::trim) {
+        if let Some(rest) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test")) {
+            ran_some = !rest.starts_with("0 ");
+        }
+        match of_line(line) {
             Some(TestResult::Failed) => return Some(TestResult::Failed),
-            Some(TestResult::Passed) => passed = true,
+            Some(TestResult::Passed) => passed = passed || ran_some || !is_unittest_ok(line),
             None => {}
         }
     }
@@ -20,11 +25,25 @@ pub(super) fn of(output: &str) -> Option<TestResult> {
 
 /// Whether the output says that no test was run, so that an exit code of zero proves nothing.
 pub(super) fn is_empty_run(output: &str) -> bool {
+    const NOTHING: [&str; 12] = [
+        "no tests ran",
+        "NO TESTS RAN",
+        "No tests ran",
+        "No tests found",
+        "No test files found",
+        "No tests were found",
+        "No tests executed",
+        "No tests to run",
+        "no tests to run",
+        "No test is available in",
+        "Tests are skipped",
+        "All tests have been excluded",
+    ];
     let nothing = |line: &str| {
         let line = line.trim();
-        line.contains("no tests ran")
-            || line.contains("No tests found")
-            || line.contains("No tests were found")
+        NOTHING.iter().any(|mark| line.contains(mark))
+            || is_all_skipped(line)
+            || line.contains("] 0 tests run: ")
             || line.ends_with("[no test files]")
             || line.ends_with("[no tests to run]")
             || line.starts_with("Ran 0 tests")
@@ -80,8 +99,7 @@ fn python(line: &str) -> Option<TestResult> {
     if line.starts_with("FAILED (") && line.ends_with(')') {
         return Some(TestResult::Failed);
     }
-    // unittest says `OK` on a line of its own; nothing else is so short and so sure.
-    if line == "OK" || line.starts_with("OK (skipped=") {
+    if is_unittest_ok(line) {
         return Some(TestResult::Passed);
     }
     // pytest: `=== 1 failed, 5 passed in 0.12s ===`, with -q without the frame.
@@ -102,6 +120,20 @@ fn python(line: &str) -> Option<TestResult> {
     judged(failed, passed)
 }
 
+/// Whether a line is the last word of unittest.
+fn is_unittest_ok(line: &str) -> bool {
+    line == "OK" || line.starts_with("OK (skipped=")
+}
+
+/// Whether pytest says that it ran none of what it found: `=== 3 skipped, 2 deselected in 0.1s ===`.
+fn is_all_skipped(line: &str) -> bool {
+    let counts = line.trim_matches('=').trim();
+    let is_left_out = |part: &str| part.ends_with(" skipped") || part.ends_with(" deselected");
+    counts.rsplit_once(" in ").is_some_and(|(counts, _)| {
+        counts.starts_with(|c: char| c.is_ascii_digit()) && counts.split(", ").all(is_left_out)
+    })
+}
+
 fn javascript(line: &str) -> Option<TestResult> {
     if line.starts_with("npm ERR! Test failed")
         || line.starts_with("npm ERR! code ELIFECYCLE")
@@ -117,6 +149,16 @@ fn javascript(line: &str) -> Option<TestResult> {
     }
     if line.starts_with("Test Suites:") && line.contains(" failed") && line.ends_with(" total") {
         return judged(before(line, " failed")?, 0);
+    }
+    // node: `# pass 5` and `# fail 0`, on a terminal with another sign.
+    if let Some(rest) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
+        let (what, number) = rest.split_once(' ')?;
+        let number: u64 = number.parse().ok()?;
+        return match what {
+            "pass" => judged(0, number),
+            "fail" => judged(number, 0),
+            _ => None,
+        };
     }
     // mocha: `5 passing (20ms)` and `2 failing`.
     let (number, what) = line.split_once(' ')?;
@@ -148,6 +190,12 @@ fn others(line: &str) -> Option<TestResult> {
     // rspec: `10 examples, 0 failures`.
     if let Some((examples, rest)) = line.split_once(" examples, ").or_else(|| line.split_once(" example, ")) {
         return judged(before(rest, " failure")?, examples.parse().ok()?);
+    }
+    // minitest: `5 runs, 9 assertions, 0 failures, 0 errors, 0 skips`; ExUnit: `5 tests, 0 failures`.
+    if let Some((run, rest)) = line.split_once(" runs, ").or_else(|| line.split_once(" tests, ")) {
+        let bad = before(rest, " failure")?.saturating_add(before(rest, " error").unwrap_or(0));
+        let left_out = before(rest, " excluded").or_else(|| before(rest, " skip")).unwrap_or(0);
+        return judged(bad, run.parse::<u64>().ok()?.saturating_sub(left_out));
     }
     // ctest: `100% tests passed, 0 tests failed out of 5`.
     let (share, rest) = line.split_once("% tests passed, ")?;
@@ -196,6 +244,9 @@ mod tests {
             "80% tests passed, 1 tests failed out of 5",
             "Failed!  - Failed:     1, Passed:     4",
             "BUILD FAILED in 3s",
+            "# tests 5\n# pass 4\n# fail 1",
+            "5 runs, 9 assertions, 1 failures, 0 errors, 0 skips",
+            "5 tests, 1 failure",
         ] {
             assert_eq!(of(output), Some(TestResult::Failed), "{output}");
         }
@@ -218,6 +269,9 @@ mod tests {
             "[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 0",
             "100% tests passed, 0 tests failed out of 5",
             "Passed!  - Failed:     0, Passed:     5",
+            "ℹ tests 5\nℹ pass 5\nℹ fail 0",
+            "5 runs, 9 assertions, 0 failures, 0 errors, 0 skips",
+            "5 tests, 0 failures",
         ] {
             assert_eq!(of(output), Some(TestResult::Passed), "{output}");
         }
@@ -239,6 +293,10 @@ mod tests {
             "0 passing (1ms)",
             "0 examples, 0 failures",
             "Tests: none",
+            "OK",
+            "Ran 0 tests in 0.000s\n\nOK",
+            "3 skipped in 0.01s",
+            "5 tests, 0 failures, 5 excluded",
         ] {
             assert_eq!(of(output), None, "{output}");
         }
@@ -249,6 +307,10 @@ mod tests {
         assert!(is_empty_run("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored"));
         assert!(is_empty_run("?   \tpkg/a\t[no test files]"));
         assert!(!is_empty_run("test result: ok. 0 passed; 0 failed\ntest result: ok. 2 passed; 0 failed"));
+        assert!(is_empty_run("Ran 0 tests in 0.000s\n\nOK"));
+        assert!(is_empty_run("=== 3 skipped, 1 deselected in 0.01s ==="));
+        assert!(is_empty_run("No test files found, exiting with code 0"));
+        assert!(!is_empty_run("=== 3 passed, 1 skipped in 0.01s ==="));
         assert!(!is_empty_run("done"));
     }
 }

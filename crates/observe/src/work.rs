@@ -5,6 +5,8 @@ use super::commands::{Command, Fate, Joint, commands};
 use super::programs;
 use super::test_scripts;
 use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
 use tripwire_core::chain::event::{Flag, Flags};
 use tripwire_shell::wrappers::{Head, Wrapper};
 
@@ -14,6 +16,8 @@ const DEPTH_MAX: u8 = 3;
 /// What the exit status of a whole command line says about the tests inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Proof {
+    /// Nothing: code was edited behind them in the same line.
+    Outdated,
     /// Nothing, and even the output is only what a filter such as `grep` let through.
     Filtered,
     /// Nothing: a pipe, `||`, `;` or the background hides it.
@@ -86,10 +90,28 @@ impl Marks {
 
 /// Reads a command line.
 pub(super) fn of_command(line: &str) -> Work {
-    of_line(line, DEPTH_MAX)
+    of_line(line, &[], DEPTH_MAX)
 }
 
-fn of_line(line: &str, depth: u8) -> Work {
+/// The same in a project whose tests this command runs, whatever it is called.
+pub(super) fn of_command_in(line: &str, tests: &str) -> Work {
+    of_line(line, &own_tests(tests), DEPTH_MAX)
+}
+
+/// The words of the command that runs a project's tests; none where it is more than one command behind its `cd`.
+fn own_tests(line: &str) -> Vec<String> {
+    let prepares = |command: &Command| match command.words.first() {
+        Some(first) => matches!(first.as_str(), "cd" | "set" | "export"),
+        None => true,
+    };
+    let found: Vec<Command> = commands(line).into_iter().filter(|command| !prepares(command)).collect();
+    match found.as_slice() {
+        [only] => unwrap(&only.texts()).words.iter().map(|word| String::from(*word)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn of_line(line: &str, tests: &[String], depth: u8) -> Work {
     let commands = commands(line);
     let mut all = Work { flags: Flags::default(), proof: None, marks: Marks::default().with(Mark::Unordered) };
     for (index, command) in commands.iter().enumerate() {
@@ -100,17 +122,20 @@ fn of_line(line: &str, depth: u8) -> Work {
         }
         match inner_line(command, &unwrapped).filter(|_| depth > 0) {
             Some(inner) => {
-                let inner = of_line(&inner, depth.saturating_sub(1));
+                let inner = of_line(&inner, tests, depth.saturating_sub(1));
                 let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index)));
                 for mark in [Mark::EditFirst, Mark::Code].into_iter().filter(|mark| inner.marks.has(*mark)) {
                     all.marks = all.marks.with(mark);
+                }
+                if inner.marks.has(Mark::Code) {
+                    outdate(&mut all);
                 }
                 if !inner.marks.has(Mark::Unordered) {
                     all.marks = all.marks.without(Mark::Unordered);
                 }
                 join(&mut all, inner.flags, proof);
             }
-            None => one_command(&mut all, &commands, index, &unwrapped),
+            None => one_command(&mut all, tests, &commands, index, &unwrapped),
         }
         if command.fate == Fate::Block {
             all.marks = all.marks.without(Mark::Unordered);
@@ -125,7 +150,7 @@ fn of_line(line: &str, depth: u8) -> Work {
     all
 }
 
-fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) {
+fn one_command(all: &mut Work, tests: &[String], commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) {
     let words = unwrapped.words;
     let before = index.checked_sub(1).and_then(|before| commands.get(before));
     let after_pipe = before.is_some_and(|before| before.joint == Joint::Pipe);
@@ -144,13 +169,20 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
         flags = only(flags, &[Flag::Install, Flag::Build, Flag::Test]).with(Flag::Edit);
         if unwrapped.marks.has(Mark::ByXargs) || !programs::edits_only_text(words, writes) {
             all.marks = all.marks.with(Mark::Code);
+            outdate(all);
         }
     }
     if !programs::is_filter(words) || edits || !writes.is_empty() {
         all.marks = all.marks.without(Mark::Unordered);
     }
-    let proof = programs::is_test(words).then(|| proof_at(commands, index));
+    let is_own = !tests.is_empty() && words.iter().copied().eq(tests.iter().map(String::as_str));
+    let proof = (is_own || programs::is_test(words)).then(|| proof_at(commands, index));
     join(all, flags, proof);
+}
+
+/// What is edited behind the tests is not what they ran on; tests behind the edit speak for themselves.
+fn outdate(all: &mut Work) {
+    all.proof = all.proof.map(|_| Proof::Outdated);
 }
 
 fn join(all: &mut Work, flags: Flags, proof: Option<Proof>) {
@@ -164,7 +196,8 @@ fn join(all: &mut Work, flags: Flags, proof: Option<Proof>) {
     }
     if let Some(proof) = proof {
         all.flags = all.flags.with(Flag::Test);
-        all.proof = Some(all.proof.map_or(proof, |before| before.min(proof)));
+        let before = all.proof.filter(|before| *before != Proof::Outdated);
+        all.proof = Some(before.map_or(proof, |before| before.min(proof)));
     }
 }
 
@@ -260,6 +293,9 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
             return unwrapped;
         } else if is_python(name) {
             return python(unwrapped, rest);
+        } else if matches!(name, "php" | "node" | "ruby") && rest.first().is_some_and(|word| !word.starts_with('-')) {
+            // `php artisan test`, `node node_modules/.bin/jest`.
+            return Unwrapped { words: rest, ..unwrapped };
         } else if let ("coverage", ["run", rest @ ..]) = (name, rest) {
             return python(unwrapped, rest);
         } else {
@@ -322,7 +358,6 @@ fn inner_line<'a>(command: &'a Command, unwrapped: &Unwrapped<'a>) -> Option<Cow
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     fn names(flags: Flags) -> Vec<&'static str> {
         Flag::ALL.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect()
@@ -380,6 +415,20 @@ mod tests {
             "sudo bash -x ci/run-all-tests.sh",
             "timeout 60 script/test",
             "bash -c 'sh test.sh'",
+            "php artisan test",
+            "node node_modules/.bin/jest",
+            "node --test tests/",
+            "yarn vitest run",
+            "pnpm run jest",
+            "deno task test",
+            "yarn workspace a test",
+            "npm --workspace a test",
+            "./gradlew :app:test",
+            "gradle testDebugUnitTest",
+            "npm run tests",
+            "make -k test",
+            "mvn test -DskipTests=false",
+            "prove -l t",
         ] {
             assert!(of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -421,6 +470,21 @@ mod tests {
             "sh test_deploy.sh",
             "shellcheck test.sh",
             "cp test.sh run_tests.sh",
+            "make -kn test",
+            "make -q test",
+            "gmake -i test",
+            "make --just-print test",
+            "go test -list=. ./...",
+            "mvn verify -DskipTests",
+            "mvn test -Dmaven.test.skip=true",
+            "./gradlew check -x test",
+            "gradle test -m",
+            "dotnet test --list-tests",
+            "swift test list",
+            "tox --notest",
+            "just -n test",
+            "rake -T test",
+            "node test.js",
         ] {
             assert!(!of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -526,10 +590,31 @@ mod tests {
             ("for i in 1 2; do cd $i; cargo test; done", Proof::Hidden),
             ("cargo test && for i in 1; do ls; done", Proof::Hidden),
             ("{ cargo test; } | grep ok", Proof::Filtered),
+            ("cargo test && sed -i s/a/b/ a.rs", Proof::Outdated),
+            ("cargo test; bash -c 'echo x > a.rs'", Proof::Outdated),
+            ("git stash && cargo test; git stash pop", Proof::Outdated),
+            ("cargo test && cargo fmt && cargo test", Proof::Full),
+            ("cargo test && echo done > notes.txt", Proof::Pass),
         ] {
             assert_eq!(of_command(line).proof, Some(proof), "{line}");
         }
         assert_eq!(of_command("ls").proof, None);
+    }
+
+    #[test]
+    fn dirty_1_the_command_that_is_named_for_the_tests_is_a_test_run_and_no_other_line_is() {
+        for (named, line, proof) in [
+            ("make ci", "make ci", Some(Proof::Full)),
+            ("make ci", "cd /w && timeout 60 make ci 2>&1", Some(Proof::Full)),
+            ("make ci", "make ci || true", Some(Proof::Hidden)),
+            ("make ci", "make ci -n", None),
+            ("make ci", "echo make ci", None),
+            ("cd app && ./check.sh", "cd app && ./check.sh", Some(Proof::Full)),
+            ("make lint && make ci", "make lint", None),
+            ("", "ls", None),
+        ] {
+            assert_eq!(of_command_in(line, named).proof, proof, "{named}: {line}");
+        }
     }
 
     #[test]

@@ -75,6 +75,7 @@ proptest! {
         exit_code in prop::option::of(any::<i32>()),
     ) {
         let raw = RawCall {
+            test_command: None,
             tool: &tool, args: &args, output: output.as_deref(), error, exit_code,
             text: output.as_deref(), whole: None, workspace_root: Some("/w"),
             neighbours: Neighbours::Compared,

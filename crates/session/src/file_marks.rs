@@ -9,10 +9,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::chain::event::DiskChanges;
 use tripwire_core::label::Label;
+use tripwire_core::policy::{Policy, Switch};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::read_bounded;
-use tripwire_observe::is_test_file;
+use tripwire_observe::{is_code, is_test_file};
 use tripwire_workspace::clock;
+use tripwire_workspace::hash::workspace_hash;
+use tripwire_workspace::own_outputs::own_outputs;
 
 /// Beyond so many files and folders nothing is reported: looking would cost more than most commands.
 const ENTRIES_MAX: usize = 50_000;
@@ -193,6 +196,26 @@ impl FileMarks {
         gone.chain(other.map(|(path, _)| path)).map(PathBuf::as_path)
     }
 
+    /// One digest of all that a test could check. Where git keeps it says nothing: a commit changes no code.
+    #[must_use]
+    pub fn code_digest(&self) -> Digest {
+        let own = own_outputs();
+        let mut text = String::new();
+        for (path, seen) in &self.files {
+            let is_own = own.iter().any(|(_, inode)| *inode == seen.mark.inode);
+            if is_own || !is_code(&path.to_string_lossy()) {
+                continue;
+            }
+            let FileMark { inode, size, changed_s, changed_ns } = seen.mark;
+            let held = match seen.contents {
+                Some(contents) => contents.to_string(),
+                None => format!("{inode} {size} {changed_s} {changed_ns}"),
+            };
+            text.push_str(&format!("{}\0{held}\0", path.to_string_lossy()));
+        }
+        Digest::of(text.as_bytes())
+    }
+
     /// The same as facts of a call: what `counts` as code, the tests among it, and the rest.
     pub fn changes_until(&self, later: &Self, counts: impl Fn(&str) -> bool) -> DiskChanges {
         let mut changes = DiskChanges::default();
@@ -209,6 +232,40 @@ impl FileMarks {
             }
         }
         changes
+    }
+}
+
+/// What of the workspace test runs and claims are bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundTree {
+    /// Its code: a commit, a note or a log takes nothing back of what tests have shown.
+    Code,
+    /// Everything, because equal workspaces are convergence.
+    Everything,
+}
+
+impl BoundTree {
+    /// As a policy wants it.
+    #[must_use]
+    pub const fn under(policy: &Policy) -> Self {
+        match policy.limits.stop_on_convergence {
+            Switch::On => Self::Everything,
+            Switch::Off => Self::Code,
+        }
+    }
+
+    /// The tree as it is now; in one that is too large for a look, what git says of it. It reads many files: only around test
+    /// runs and at the end.
+    #[must_use]
+    pub fn digest(self, root: &Path) -> Option<Label> {
+        let code = match self {
+            Self::Code => FileMarks::of(root),
+            Self::Everything => None,
+        };
+        match code {
+            Some(marks) => Some(Label::cut(&marks.code_digest().to_string())),
+            None => workspace_hash(root).ok().map(|hash| Label::cut(&hash.digest)),
+        }
     }
 }
 
@@ -284,6 +341,22 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(TIME_STEP_MS));
         fs::write(folder.path().join("large"), &large).unwrap();
         assert_eq!(before.changed_until(&before.again().unwrap()).count(), 1, "nobody knows what it held");
+    }
+
+    #[test]
+    fn dirty_1_a_commit_a_note_and_a_log_leave_the_tested_tree_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("a.py", "one");
+        let tested = BoundTree::Code.digest(folder.path());
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        write(".git/index", "a commit");
+        write("CHANGELOG.md", "x");
+        write("run.log", "x");
+        write("a.py", "one");
+        assert_eq!(BoundTree::Code.digest(folder.path()), tested);
+        write("a.py", "two");
+        assert_ne!(BoundTree::Code.digest(folder.path()), tested);
     }
 
     #[test]

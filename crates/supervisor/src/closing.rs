@@ -111,9 +111,8 @@ fn verify(context: &RunContext<'_>, ending: &mut Ending, deadline: Option<Instan
         context.notifier.say(&format!("tripwire: the test command could not be run: {error}"));
         Verified::Cut
     });
-    let root = context.options.workspace.root();
-    let taken = context.take(verify::event(command, verified, root));
-    match taken.and_then(|_| context.take(verify::claim(root))) {
+    let taken = context.take(verify::event(command, verified, context.bound_digest()));
+    match taken.and_then(|_| context.take(verify::claim(context.bound_digest()))) {
         Ok(decision) => {
             let said = decision
                 .effects

@@ -33,8 +33,7 @@ use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
-use tripwire_observe::{CleanCall, observe};
-use tripwire_secrets::Redactor;
+use tripwire_observe::{CleanCall, RawCall, observe};
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::file_marks::FileMarks;
 use tripwire_session::sources::{counts_as_code, is_source};
@@ -314,24 +313,27 @@ impl Guard {
                 self.publish(driver, taken);
             }
             if let Event::Done(tool, _) = &call.event {
-                self.note_proof(tool, driver.view().verdict, driver.redactor()?);
+                self.note_proof(tool, driver)?;
             }
             Ok(handled)
         })
     }
 
     /// Remembers on which test run the verdict rests: a person is to know what was believed.
-    fn note_proof(&self, tool: &ToolCall, verdict: Verification, redactor: &Redactor) {
+    fn note_proof(&self, tool: &ToolCall, driver: &Driver) -> Result<(), DriverError> {
         let mut pulse = self.lock_pulse();
-        if verdict != Verification::Verified {
+        if driver.view().verdict != Verification::Verified {
             pulse.proof = None;
-            return;
+            return Ok(());
         }
-        let facts = observe(&CleanCall::of(&tool.raw(), redactor).raw());
+        let test_command = Some(driver.policy().dirty_bits.test_command.as_str()).filter(|text| !text.is_empty());
+        let raw = RawCall { test_command, ..tool.raw() };
+        let facts = observe(&CleanCall::of(&raw, driver.redactor()?).raw());
         if facts.flags.has(Flag::Test) {
             let action = facts.action.signature.unwrap_or(facts.action.tool).to_string();
             pulse.proof = Some(TestRun { action, call: tool.call_id.clone() });
         }
+        Ok(())
     }
 
     /// Takes in something that no hook brought: time, a person's act, a fact of our own.

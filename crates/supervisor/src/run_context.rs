@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{SandboxHeld, What};
+use tripwire_core::label::Label;
 use tripwire_sandbox::{SpecError, TreeSpec};
+use tripwire_session::file_marks::BoundTree;
 
 /// Where a run takes place.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +33,19 @@ pub(crate) struct RunContext<'a> {
     pub(crate) engine: EngineThread,
     /// Our session.
     pub(crate) session: String,
+    /// What test runs and claims are bound to.
+    pub(crate) bound: BoundTree,
 }
 
 impl RunContext<'_> {
     /// Takes an input in, within the time that the engine has.
     pub(crate) fn take(&self, what: What) -> Result<Decision, EngineThreadError> {
         self.engine.take(what, self.options.limits.engine)
+    }
+
+    /// The workspace now, as far as test runs and claims are bound to it; nothing if it cannot be read.
+    pub(crate) fn bound_digest(&self) -> Option<Label> {
+        self.bound.digest(self.options.workspace.root())
     }
 
     /// What nothing of the agent's making may write, neither the client's processes nor the tests that it wrote: the

@@ -15,7 +15,6 @@ use crate::report::{EngineSwitch, Isolation, RunReport};
 use crate::run_context::{RunContext, RunPlace};
 use crate::serve;
 use crate::transcript_audit::{Shown, TranscriptAudit};
-use crate::verify;
 use crate::watch::{NextEngine, Watch, WatchEnd, WorkerClock};
 use crate::worker::{self, StartedWorker, Worker};
 use std::collections::VecDeque;
@@ -31,6 +30,7 @@ use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_sandbox::{CpuHold, Receipt, Shield, TreeExit, WorkspaceAccess};
 use tripwire_session::driver::Driver;
+use tripwire_session::file_marks::BoundTree;
 use tripwire_session::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_workspace::clock;
 
@@ -97,6 +97,7 @@ impl<'a> RunLoop<'a> {
         };
         let record_file = HeldRecord::begin(options.workspace.layout(), &session, &record)?;
         let limit = driver.policy().limits.max_session_runtime_ms.get();
+        let bound = BoundTree::under(driver.policy());
         let around = GuardPlace {
             workspace: options.workspace.clone(),
             homes: options.homes.clone(),
@@ -112,7 +113,16 @@ impl<'a> RunLoop<'a> {
         let start = Instant::now();
         let deadline = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
         Ok(Self {
-            context: RunContext { options, folder, confinement, notifier, guard, engine, session: session.to_string() },
+            context: RunContext {
+                options,
+                folder,
+                confinement,
+                notifier,
+                guard,
+                engine,
+                session: session.to_string(),
+                bound,
+            },
             record_file,
             record,
             contained: NOT_CONTAINED,
@@ -278,8 +288,7 @@ impl<'a> RunLoop<'a> {
         if let Err(error) = context.guard.brief() {
             return AfterWorker::End(Ending::GuardBroken(error.to_string()));
         }
-        let workspace_hash = verify::hash(context.options.workspace.root());
-        let compaction = Compaction { context_tokens: None, workspace_hash };
+        let compaction = Compaction { context_tokens: None, workspace_hash: context.bound_digest() };
         if let Err(error) = context.take(What::Compacted(compaction)) {
             return AfterWorker::End(Ending::GuardBroken(error.to_string()));
         }

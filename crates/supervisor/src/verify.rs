@@ -4,7 +4,6 @@ use crate::options::{Notifier, StderrUse};
 use crate::output_tap::StderrTail;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::{AgentEvent, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::input::{Claim, What};
@@ -12,7 +11,6 @@ use tripwire_core::label::Label;
 use tripwire_core::units::Count;
 use tripwire_observe::{RawCall, observe};
 use tripwire_sandbox::{TreeError, TreeExit, TreeSpec, TreeStdio, interrupts};
-use tripwire_workspace::hash::workspace_hash;
 
 /// The longest that a test command may take, if no wall clock of the run ends before.
 const TIME_MAX: Duration = Duration::from_secs(3_600);
@@ -75,7 +73,7 @@ pub(crate) fn run(bench: TestBench<'_>, notifier: &dyn Notifier) -> Result<Verif
 }
 
 /// The fact that the tests ran, bound to the workspace as it is now.
-pub(crate) fn event(command: &str, verified: Verified, root: &Path) -> What {
+pub(crate) fn event(command: &str, verified: Verified, workspace_hash: Option<Label>) -> What {
     let arguments = serde_json::json!({ "command": command }).to_string();
     let facts = observe(&RawCall { tool: "Bash", args: &arguments, ..RawCall::default() });
     let (status, test, exit_code) = match verified {
@@ -88,17 +86,12 @@ pub(crate) fn event(command: &str, verified: Verified, root: &Path) -> What {
         outcome: Some(Outcome { status, test: Some(test), exit_code, ..Outcome::default() }),
         flags: Flags::default().with(Flag::Test),
         tool_calls: Count::new(1),
-        workspace_hash: hash(root),
+        workspace_hash,
         ..AgentEvent::default()
     })
 }
 
 /// The claim, made a second time after the client's own, that the work is done, bound to the workspace as it is now.
-pub(crate) fn claim(root: &Path) -> What {
-    What::Claim(Claim { closed: true, workspace_hash: hash(root) })
-}
-
-/// The workspace now; nothing if it cannot be read, and then nothing is bound to it.
-pub(crate) fn hash(root: &Path) -> Option<Label> {
-    workspace_hash(root).ok().map(|hash| Label::cut(&hash.digest))
+pub(crate) const fn claim(workspace_hash: Option<Label>) -> What {
+    What::Claim(Claim { closed: true, workspace_hash })
 }

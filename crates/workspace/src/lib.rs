@@ -12,7 +12,7 @@ pub mod known;
 pub mod loop_lock;
 pub mod mode;
 pub mod open_consoles;
-mod own_outputs;
+pub mod own_outputs;
 pub mod policy_file;
 pub mod session;
 pub mod test_command;

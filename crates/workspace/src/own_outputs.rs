@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Device and number of a file.
-pub(super) type FileId = (u64, u64);
+pub type FileId = (u64, u64);
 
 /// Standard output and error, which come from outside.
 const STREAMS: [&str; 2] = ["1", "2"];
@@ -16,7 +16,8 @@ const ACCESS: u32 = 0o3;
 
 /// Every regular file that this process has open for writing. A descriptor that it inherited beside the standard ones
 /// does not count: the program that started it could hide a change behind it.
-pub(super) fn own_outputs() -> Vec<FileId> {
+#[must_use]
+pub fn own_outputs() -> Vec<FileId> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     entries.filter(|entry| writes(&entry.file_name().to_string_lossy())).filter_map(|entry| id(&entry.path())).collect()
 }

@@ -114,13 +114,13 @@ impl Draft {
         Ok(())
     }
 
-    /// What an answer used that does not become whole. `guess` is an estimate of the whole from sizes; what the provider
-    /// gave counts more, but its figure for the output is old wherever more than that came since.
+    /// What an answer used that does not become whole. `guess` is what is taken for the whole; what the provider gave counts
+    /// more, but its figure for the output is old wherever that is higher.
     pub(super) fn spent(&self, engine: Label, guess: impl FnOnce(&str, &[Call]) -> Usage) -> Spent {
         let calls: Vec<Call> = self.calls.values().cloned().map(Call::from).collect();
         let guess = guess(&self.text, &calls);
         let thought = Tokens::estimate(self.thought_bytes);
-        let (usage, estimated) = match self.usage {
+        let (usage, estimated) = match self.told() {
             None => (Usage { reasoning: thought, ..guess }, true),
             Some(given) if self.end.is_some() => (given, false),
             Some(given) => {
@@ -130,6 +130,11 @@ impl Draft {
             }
         };
         Spent { engine, estimated, model: Label::cut(&self.model), usage }
+    }
+
+    /// The provider's figures; those of a question without any input are none.
+    fn told(&self) -> Option<Usage> {
+        self.usage.filter(|usage| !usage.input().is_zero())
     }
 
     /// Whether it is whole and can be used.
@@ -158,6 +163,7 @@ impl Draft {
         estimate: impl FnOnce(&str, &[Call]) -> Usage,
     ) -> Result<Answer, Fault> {
         self.check()?;
+        let told = self.told();
         let end = self.end.unwrap_or(AnswerEnd::Finished);
         let mut calls: Vec<CallDraft> = self.calls.into_values().collect();
         let mut ids = BTreeSet::new();
@@ -173,7 +179,7 @@ impl Draft {
             }
         }
         let calls: Vec<Call> = calls.into_iter().map(Call::from).collect();
-        let usage = self.usage.unwrap_or_else(|| estimate(&self.text, &calls));
+        let usage = told.unwrap_or_else(|| estimate(&self.text, &calls));
         Ok(Answer { calls, end, engine, model: Label::cut(&self.model), text: self.text.into(), usage, work: None })
     }
 }

@@ -159,3 +159,9 @@ pub trait Engine: Send {
         listener: &mut Listener<'_>,
     ) -> Result<Answer, EngineError>;
 }
+
+/// The model in an engine's name, `PROVIDER:MODEL@URL`.
+pub(crate) fn model_of(name: &str) -> &str {
+    let model = name.split_once(':').map_or(name, |(_, model)| model);
+    model.split_once('@').map_or(model, |(model, _)| model)
+}

@@ -4,13 +4,14 @@ use super::draft::{Came, Decoder, Draft};
 use super::http_call::{Head, HttpCall, Post};
 use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
 use super::opaque::OpaqueParts;
+use super::question_size::input_max;
 use super::refusal::{Fault, Refusal, Target, excerpt};
 use super::{anthropic, gemini, openai_chat, openai_responses, retry};
-use crate::engines::engine::{Engine, Heard, Listener, Question, Turn};
+use crate::engines::engine::{CallCost, Engine, Heard, Listener, Question, Turn};
 use crate::engines::error::EngineError;
 use serde_json::Value;
 use std::time::{Instant, SystemTime};
-use tripwire_core::prices;
+use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::run::engine_label;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Call, Spent};
@@ -71,7 +72,7 @@ impl HttpEngine {
     fn post(&self, question: &Question<'_>) -> Post {
         let key = self.address.key.as_ref().map(Secret::reveal);
         let mut headers = vec![("content-type", "application/json".to_owned())];
-        let (path, body) = match self.dialect {
+        let (path, mut body) = match self.dialect {
             Dialect::Anthropic => {
                 headers.push(("anthropic-version", "2023-06-01".to_owned()));
                 headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
@@ -91,6 +92,10 @@ impl HttpEngine {
                 (path, gemini::body(&self.model, question, &self.kept))
             }
         };
+        if self.server() == openai_chat::Server::OpenAi {
+            // Without a word of ours a project may have its calls done at more than the list price.
+            body["service_tier"] = Value::from("default");
+        }
         let url = format!("{}{path}", self.address.base);
         let silence_max = match self.address.place {
             Seat::Remote => Some(SILENCE_MAX),
@@ -173,6 +178,15 @@ impl HttpEngine {
         if heard.is_break() { Err(Fault::Cut) } else { Ok(()) }
     }
 
+    /// Whether its tokens cost something by the list: then a question that is lost counts with all that it may have used.
+    fn is_paid(&self) -> bool {
+        match self.call_cost() {
+            CallCost::Free => false,
+            CallCost::IfListed => prices::cost(&self.model, &Usage::default()).basis == PriceBasis::Listed,
+            CallCost::Full => true,
+        }
+    }
+
     /// The answer without the key, should the server have put it there: answers go into transcripts.
     fn clean(&self, mut answer: Answer) -> Answer {
         if let Some(key) = &self.address.key {
@@ -216,8 +230,13 @@ impl Engine for HttpEngine {
         }
         let engine = engine_label(&self.name);
         if let Err(fault) = heard {
-            self.spent =
-                counts(&draft, &fault).then(|| draft.spent(engine, |text, calls| estimate(question, text, calls)));
+            let is_paid = self.is_paid();
+            let guess = |text: &str, calls: &[Call]| match is_paid {
+                true => worst(&self.name, question, &draft),
+                false => estimate(question, text, calls),
+            };
+            let counts = counts(&draft, &fault) || (is_paid && may_have_arrived(&fault));
+            self.spent = counts.then(|| draft.spent(engine, guess));
             return Err(fault.named(&self.name, self.address.key.as_ref()));
         }
         let kept = std::mem::take(&mut draft.kept);
@@ -243,6 +262,22 @@ fn counts(draft: &Draft, fault: &Fault) -> bool {
         Fault::Broken(_) => draft.came > Came::Nothing,
         Fault::Deadline | Fault::Silent(_) | Fault::Cut => true,
     }
+}
+
+/// Whether a provider may have had the whole question, and may go on with it.
+const fn may_have_arrived(fault: &Fault) -> bool {
+    match fault {
+        Fault::Broken(_) | Fault::Deadline | Fault::Silent(_) | Fault::Cut => true,
+        Fault::Unreachable(_) | Fault::Said(_) => false,
+    }
+}
+
+/// The most that a question can have used: all of it may have been written to a cache, and the answer may have had its full
+/// length without a word of it being heard.
+fn worst(engine: &str, question: &Question<'_>, draft: &Draft) -> Usage {
+    // What was heard of its thinking is a part of that length.
+    let output = question.output_tokens_max.minus(Tokens::estimate(draft.thought_bytes));
+    Usage { cache_write: input_max(engine, question), output, ..Usage::default() }
 }
 
 /// Whether a response may be an event stream, by its own word. Some servers send one without saying so.

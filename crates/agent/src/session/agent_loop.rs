@@ -12,6 +12,7 @@ use super::real_call::{self, RealCall};
 use super::tool_runner::{ToolRunner, not_run};
 use super::watch::Watch;
 use super::written::{keep_plan, write_todo};
+use crate::engines::question_size;
 use crate::prompt;
 use crate::tools::plan_of;
 use crate::tools::registry::PLAN;
@@ -66,7 +67,7 @@ pub struct Session<'a> {
     pub(super) root: PathBuf,
     pub(super) engines: EngineSet,
     pub(super) runner: ToolRunner,
-    conversation: Conversation,
+    pub(super) conversation: Conversation,
     pub(super) tail: Tail,
     read: ReadTexts,
     /// The newest decision.
@@ -218,7 +219,7 @@ impl Session<'_> {
             }
             LoopRequest::ModelEvent(answer) => {
                 let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
-                What::Event(self.facts().model_event(answer, answer_budget::size(&question)))
+                What::Event(self.facts().model_event(answer, question_size::size(&question)))
             }
             LoopRequest::ToolRequest(call) => match RealCall::of(call, self.driver.vault()) {
                 Ok(call) => {

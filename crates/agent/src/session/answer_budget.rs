@@ -2,30 +2,30 @@
 //! left of the money (GATE-8).
 
 use super::facts::charged;
-use crate::engines::{Engine, EngineKind, Question, Turn};
+use crate::engines::question_size::input_max;
+use crate::engines::{Engine, EngineKind, Question, model_of};
+use tripwire_core::label::Label;
 use tripwire_core::prices::{CacheUse, PriceList};
 use tripwire_core::run::engine_label;
+use tripwire_core::run::record::Spent;
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 
 /// The shortest answer that is worth a question: a few words and a call.
 pub(super) const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
-/// Tokens that a provider puts in beside the question's own text: its instructions for tools.
-const ADDED_TOKENS: Tokens = Tokens::new(1_024);
-/// Bytes that a turn, a call or a result has beside its text, at most: its role, its id, its brackets.
-const FRAME_BYTES: usize = 64;
 /// Tokens of which the price is taken, so that rounding does not matter.
 const PRICED_TOKENS: Tokens = Tokens::new(1_000_000);
 
 /// The money that the shortest useful answer to a question costs in the worst case; nothing where the engine costs nothing, or
 /// counts its money itself.
 pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
-    cost(engine, prices, input_max(engine, question), ANSWER_TOKENS_MIN)
+    cost(engine, prices, input_max(engine.name(), question), ANSWER_TOKENS_MIN)
 }
 
 /// What the longest answer to a question costs in the worst case; nothing where the engine costs nothing, or counts its money
 /// itself.
 pub(super) fn worst_case(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
-    cost(engine, prices, input_max(engine, question), question.output_tokens_max)
+    cost(engine, prices, input_max(engine.name(), question), question.output_tokens_max)
 }
 
 /// The longest answer that what is left can pay for, and never more than the question allows.
@@ -37,62 +37,13 @@ pub(super) fn longest_answer(
 ) -> Tokens {
     let all = question.output_tokens_max;
     let Some(left) = left else { return all };
-    let input = input_max(engine, question);
+    let input = input_max(engine.name(), question);
     let with = |output| cost(engine, prices, input, output);
     let (Some(nothing), Some(priced)) = (with(Tokens::ZERO), with(PRICED_TOKENS)) else { return all };
     let left = u128::from(left.get().saturating_sub(nothing.get()));
     let output_price = u128::from(priced.get().saturating_sub(nothing.get()));
     let tokens = left.saturating_mul(u128::from(PRICED_TOKENS.get())).checked_div(output_price);
     tokens.map_or(all, |tokens| Tokens::new(u64::try_from(tokens).unwrap_or(u64::MAX)).min(all).max(Tokens::new(1)))
-}
-
-/// How large a question is, in tokens, by its bytes: an estimate, for a provider that gives no figure.
-pub(super) fn size(question: &Question<'_>) -> Tokens {
-    Tokens::estimate(fixed_bytes(question) + question.turns.iter().map(text_bytes).sum::<usize>())
-}
-
-/// The most tokens that a question can put in. A token is at least one byte; what a provider has counted already counts as
-/// it said.
-fn input_max(engine: &dyn Engine, question: &Question<'_>) -> Tokens {
-    let framed = |turns: &[Turn]| {
-        let bytes = turns.iter().map(|turn| text_bytes(turn) + frames(turn) * FRAME_BYTES).sum::<usize>();
-        Tokens::new(u64::try_from(bytes).unwrap_or(u64::MAX))
-    };
-    let known = question.measured.filter(|known| known.engine == engine_label(engine.name()));
-    match known.and_then(|known| Some((known.tokens, question.turns.get(known.turns..)?))) {
-        Some((tokens, new)) => tokens.plus(framed(new)),
-        None => {
-            let fixed = fixed_bytes(question) + question.tools.len() * FRAME_BYTES;
-            let fixed = Tokens::new(u64::try_from(fixed).unwrap_or(u64::MAX));
-            fixed.plus(framed(question.turns)).plus(ADDED_TOKENS)
-        }
-    }
-}
-
-/// The bytes of what every question of a session begins with.
-fn fixed_bytes(question: &Question<'_>) -> usize {
-    let tools = question.tools.iter();
-    question.system.len()
-        + tools.map(|tool| tool.name.len() + tool.description.len() + tool.schema.to_string().len()).sum::<usize>()
-}
-
-fn text_bytes(turn: &Turn) -> usize {
-    match turn {
-        Turn::User(text) => text.len(),
-        Turn::Model { text, calls } => {
-            text.len() + calls.iter().map(|call| call.tool.as_str().len() + call.arguments.len()).sum::<usize>()
-        }
-        Turn::Results(answers) => answers.iter().map(|answer| answer.tool.len() + answer.text.len()).sum(),
-    }
-}
-
-/// The parts of a turn that have a frame of their own.
-fn frames(turn: &Turn) -> usize {
-    match turn {
-        Turn::User(_) => 1,
-        Turn::Model { calls, .. } => calls.len() + 1,
-        Turn::Results(answers) => answers.len() + 1,
-    }
 }
 
 /// What tokens cost with this engine at most: engines may have their input cached.
@@ -106,16 +57,22 @@ fn cost(engine: &dyn Engine, prices: &PriceList, input: Tokens, output: Tokens) 
     }
 }
 
-/// The model in an engine's name, `PROVIDER:MODEL@URL`.
-fn model_of(name: &str) -> &str {
-    let model = name.split_once(':').map_or(name, |(_, model)| model);
-    model.split_once('@').map_or(model, |(model, _)| model)
+/// What a question used at most of which nothing is known but that it was sent; nothing where it costs nothing.
+pub(super) fn lost(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<Spent> {
+    worst_case(engine, question, prices)?;
+    let cache_write = input_max(engine.name(), question);
+    Some(Spent {
+        engine: engine_label(engine.name()),
+        estimated: true,
+        model: Label::cut(model_of(engine.name())),
+        usage: Usage { cache_write, output: question.output_tokens_max, ..Usage::default() },
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::{CallCost, MeasuredTurns};
+    use crate::engines::{CallCost, MeasuredTurns, Turn};
 
     struct Priced(CallCost);
 

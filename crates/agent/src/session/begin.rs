@@ -184,6 +184,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         // Taking a session up withdraws its order to stop: an order on disk was refused above.
         session.put(What::Human(HumanAct::WithdrawStop.signed(&account::current(), "")))?;
     }
+    session.book_lost_question()?;
     session.learn(RunRecord::Resumed(patience), Duration::ZERO)?;
     Ok(session)
 }

@@ -3,7 +3,7 @@
 use super::saved_engines::SavedEngines;
 use crate::engines::cassette::Recorder;
 use crate::engines::unavailable::UnavailableEngine;
-use crate::engines::{CallCost, Engine, EngineError, EngineKind, Question, Turn};
+use crate::engines::{CallCost, Engine, EngineError, EngineKind, Question, Turn, model_of};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -77,6 +77,11 @@ impl EngineSet {
     /// What the tokens of the engine with this label cost; one that is gone is taken for a remote one.
     pub(super) fn call_cost_of(&self, label: &Label) -> CallCost {
         self.named(label).map_or(CallCost::Full, Engine::call_cost)
+    }
+
+    /// The model that the engine with this label asks.
+    pub(super) fn asked_model_of(&self, label: &Label) -> Option<String> {
+        self.named(label).map(|engine| model_of(engine.name()).to_owned())
     }
 
     /// Those that are workers.

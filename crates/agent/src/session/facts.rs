@@ -198,7 +198,7 @@ impl Facts<'_> {
         AgentEvent {
             cache_read_tokens: Some(usage.cache_read),
             cache_write_tokens: Some(usage.cache_write),
-            cost_micro_usd: charge(self.engines.call_cost_of(engine), &self.driver.policy().price_list(), model, usage),
+            cost_micro_usd: self.cost_of(engine, model, usage),
             input_tokens: Some(usage.fresh_input),
             model: Some(model.clone()),
             output_tokens: Some(usage.output.plus(usage.reasoning)),
@@ -207,6 +207,12 @@ impl Facts<'_> {
             turn_id: Some(self.turn_id()),
             ..AgentEvent::default()
         }
+    }
+
+    fn cost_of(&self, engine: &Label, model: &Label, usage: &Usage) -> Option<MicroUsd> {
+        let asked = self.engines.asked_model_of(engine).map_or_else(|| model.clone(), |asked| Label::cut(&asked));
+        let models = ModelNames { asked: &asked, answered: model };
+        charge(self.engines.call_cost_of(engine), &self.driver.policy().price_list(), models, usage)
     }
 
     /// A worker's turn: what its own guard saw of it. Its pace was guarded there, so its tokens are no burst of this
@@ -262,9 +268,26 @@ impl Facts<'_> {
     }
 }
 
-/// What the tokens of one question cost.
-pub(super) fn charge(cost_of: CallCost, prices: &PriceList, model: &Label, usage: &Usage) -> Option<MicroUsd> {
-    charged(cost_of, prices.cost(model.as_str(), usage))
+/// The model that was asked, and what the one that answered calls itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModelNames<'a> {
+    pub(super) asked: &'a Label,
+    pub(super) answered: &'a Label,
+}
+
+/// What the tokens of one question cost: the higher price of the model that was asked and the one that answered, as far as
+/// they have one. A name in an answer makes nothing cheaper.
+pub(super) fn charge(cost_of: CallCost, prices: &PriceList, models: ModelNames<'_>, usage: &Usage) -> Option<MicroUsd> {
+    let asked = prices.cost(models.asked.as_str(), usage);
+    let answered = prices.cost(models.answered.as_str(), usage);
+    let cost = match (asked.basis, answered.basis) {
+        (PriceBasis::Listed, PriceBasis::HighestKnown) => asked,
+        (PriceBasis::HighestKnown, PriceBasis::Listed) => answered,
+        (PriceBasis::Listed, PriceBasis::Listed) | (PriceBasis::HighestKnown, PriceBasis::HighestKnown) => {
+            if asked.micro_usd > answered.micro_usd { asked } else { answered }
+        }
+    };
+    charged(cost_of, cost)
 }
 
 /// What of a price is charged for a call that costs so.
@@ -299,14 +322,22 @@ mod tests {
     #[test]
     fn gate_8_a_listed_model_behind_a_loopback_address_costs_its_price() {
         let usage = Usage { fresh_input: Tokens::new(1_000_000), ..Usage::default() };
-        let of = |cost_of, model: &str| {
-            charge(cost_of, &PriceList::default(), &Label::cut(model), &usage).map(MicroUsd::get)
+        let cost = |cost_of, asked: &str, answered: &str| {
+            let (asked, answered) = (Label::cut(asked), Label::cut(answered));
+            let models = ModelNames { asked: &asked, answered: &answered };
+            charge(cost_of, &PriceList::default(), models, &usage).map(MicroUsd::get)
         };
+        let of = |cost_of, model: &str| cost(cost_of, model, model);
         let price = of(CallCost::Full, "claude-opus-4-5");
         assert_eq!(price, Some(5_000_000));
         assert_eq!(of(CallCost::IfListed, "claude-opus-4-5"), price);
         assert_eq!(of(CallCost::IfListed, "llama3:8b"), None, "a model of this machine costs nothing");
         assert!(of(CallCost::Full, "llama3:8b") >= price, "a remote one without a price costs the highest known");
         assert_eq!(of(CallCost::Free, "claude-opus-4-5"), None, "a cassette was paid for when it was recorded");
+        for name in ["gpt-5-nano", "llama3:8b"] {
+            for cost_of in [CallCost::Full, CallCost::IfListed] {
+                assert_eq!(cost(cost_of, "claude-opus-4-5", name), price, "a name in an answer makes nothing cheaper");
+            }
+        }
     }
 }

@@ -2,10 +2,11 @@
 //! and settled with what the answer used.
 
 use super::answer_budget::{ANSWER_TOKENS_MIN, longest_answer, worst_case};
-use super::facts::charge;
-use crate::engines::{CallCost, Engine, EngineError, EngineKind, Listener, Question};
+use super::facts::{ModelNames, charge};
+use crate::engines::{CallCost, Engine, EngineError, EngineKind, Listener, Question, model_of};
 use std::sync::Arc;
 use std::time::Instant;
+use tripwire_core::label::Label;
 use tripwire_core::prices::PriceList;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Spent};
@@ -57,7 +58,10 @@ impl PaidEngine {
 
     /// What a question cost. One that may have reached a model, and of which nothing is known, counts with its worst case.
     fn cost(&self, heard: &Result<Answer, EngineError>, worst: MicroUsd) -> MicroUsd {
-        let priced = |model, usage| charge(self.engine.call_cost(), &self.prices, model, usage);
+        let asked = Label::cut(model_of(self.engine.name()));
+        let priced = |answered, usage| {
+            charge(self.engine.call_cost(), &self.prices, ModelNames { asked: &asked, answered }, usage)
+        };
         match (heard, &self.spent) {
             (Ok(answer), _) => priced(&answer.model, &answer.usage).unwrap_or(MicroUsd::ZERO),
             (Err(_), Some(spent)) => priced(&spent.model, &spent.usage).unwrap_or(MicroUsd::ZERO),
@@ -151,7 +155,6 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
     use std::sync::Mutex;
-    use tripwire_core::label::Label;
     use tripwire_core::run::record::AnswerEnd;
     use tripwire_core::usage::Usage;
 

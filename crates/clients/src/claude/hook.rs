@@ -52,7 +52,7 @@ pub(super) static HOOKS: HookDialect = HookDialect {
 fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
-        "PostToolUse" => wire.done(ToolOutput::new(response(wire.tool_response), Some(false)))?,
+        "PostToolUse" => wire.done(ToolOutput::new(response(wire.tool_response), ended_well(wire.tool_response)))?,
         "PostToolUseFailure" => wire.done(failure(text(wire.error)))?,
         "UserPromptSubmit" => Event::Prompt,
         "Stop" => wire.claimed(),
@@ -76,6 +76,20 @@ fn idle_arguments(tool: &str) -> &'static [&'static str] {
         "BashOutput" | "TaskOutput" => &["timeout", "wait_up_to"],
         _ => &[],
     }
+}
+
+/// A result that came back is no failure; of a command that was cut off, or that goes on behind its result, nobody knows.
+fn ended_well(response: Option<&RawValue>) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct OpenShell {
+        #[serde(default)]
+        interrupted: bool,
+        #[serde(rename = "backgroundTaskId")]
+        background: Option<String>,
+    }
+    let open =
+        serde_json::from_str::<OpenShell>(raw(response)).is_ok_and(|of| of.interrupted || of.background.is_some());
+    (!open).then_some(false)
 }
 
 /// What a tool gave, as text: what a command wrote, what was read or found, that a file was changed; else the whole response

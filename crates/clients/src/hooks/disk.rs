@@ -7,7 +7,9 @@
 use super::event::ToolCall;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
-use tripwire_core::chain::event::{DiskChanges, Flag, Flags};
+use tripwire_core::chain::event::{DiskChanges, Flags};
+use tripwire_judge::Facts;
+use tripwire_judge::read_only::line_only_reads;
 use tripwire_observe::{Doing, Nature, RawCall, nature, observe};
 use tripwire_session::file_marks::{FileMarks, LookLimits};
 use tripwire_session::foreign::Foreign;
@@ -73,6 +75,7 @@ enum Reach {
 pub(super) struct DiskWatch<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) foreign: Foreign<'a>,
+    pub(super) facts: &'a Facts,
 }
 
 /// Where a session's look is kept.
@@ -144,10 +147,10 @@ impl DiskWatch<'_> {
     fn reach(&self, tool: &ToolCall) -> (Reach, Flags) {
         let raw = RawCall { workspace_root: self.workspace.root().to_str(), ..tool.raw() };
         let (Nature { doing, targets }, flags) = (nature(&raw), observe(&raw).flags);
-        let looks = [Flag::Read, Flag::Search, Flag::Plan, Flag::Wait, Flag::Ask];
         let reach = match doing {
             Doing::Looks => Reach::Nothing,
-            Doing::Runs if looks.into_iter().any(|flag| flags.has(flag)) && !flags.has(Flag::Change) => Reach::Nothing,
+            // A line that looks at one thing may write another: `cat a; ./gen`, `grep -v x a > b`.
+            Doing::Runs if only_reads(tool, self.facts) => Reach::Nothing,
             Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
                 Reach::Files(targets)
             }
@@ -161,4 +164,11 @@ impl DiskWatch<'_> {
 pub(super) fn is_below(path: &str) -> bool {
     !path.is_empty()
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// Whether every command line of a call is known to write nothing.
+pub(super) fn only_reads(tool: &ToolCall, facts: &Facts) -> bool {
+    let Ok(input) = serde_json::from_str(&tool.input) else { return false };
+    let lines = crate::protected::lines_of(&input);
+    !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, facts))
 }

@@ -34,6 +34,7 @@ use tripwire_fs::file;
 use tripwire_judge as judge;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
+use tripwire_session::file_marks::BoundTree;
 use tripwire_session::foreign::Foreign;
 use tripwire_undo::UndoStore;
 use tripwire_workspace::Workspace;
@@ -180,6 +181,8 @@ impl HookHandler<'_> {
             protected: kept.protected(self.workspace, self.homes),
             facts: self.facts(call, driver, kept),
             redactor: driver.redactor()?.clone(),
+            test_command: driver.policy().dirty_bits.test_command.as_str().trim().to_owned(),
+            bound: BoundTree::under(driver.policy()),
         })
     }
 
@@ -300,7 +303,7 @@ impl HookHandler<'_> {
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
         if self.changes == Measured::ByHooks {
-            DiskWatch { workspace: self.workspace, foreign: foreign(call) }.before(tool, others, &mut kept.disk);
+            self.disk_watch(context).before(tool, others, &mut kept.disk);
         }
         let Some(last) = taken.last_mut() else { return };
         let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
@@ -308,6 +311,11 @@ impl HookHandler<'_> {
         let snapshots = self.snapshots(call, driver.session().as_str(), context.facts);
         last.notices.extend(std::mem::take(&mut memory.notices));
         last.notices.extend(snapshots.before(passed));
+    }
+
+    /// The workspace's folder, as calls change it.
+    fn disk_watch<'b>(&'b self, context: &CallContext<'b>) -> DiskWatch<'b> {
+        DiskWatch { workspace: self.workspace, foreign: foreign(context.call), facts: context.facts }
     }
 
     /// Snapshots around the calls of this session.
@@ -358,9 +366,7 @@ impl HookHandler<'_> {
                 let mut event = context.event(tool, outcome, &mut observer, memory);
                 event.changes = match &self.changes {
                     Measured::Given(changes) => changes.clone(),
-                    Measured::ByHooks => {
-                        DiskWatch { workspace: self.workspace, foreign: foreign(call) }.after(tool, &mut kept.disk)
-                    }
+                    Measured::ByHooks => self.disk_watch(context).after(tool, &mut kept.disk),
                 };
                 event.snapshot = self.snapshots(call, driver.session().as_str(), context.facts).after(tool);
                 figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);
@@ -429,12 +435,14 @@ struct KnownFacts {
     protected: ProtectedPaths,
     facts: judge::Facts,
     redactor: Redactor,
+    test_command: String,
+    bound: BoundTree,
 }
 
 impl KnownFacts {
     fn context<'a>(&'a self, call: &'a HookCall, root: &'a Path) -> CallContext<'a> {
-        let Self { protected, facts, redactor } = self;
-        CallContext { call, root, protected, facts, redactor }
+        let Self { protected, facts, redactor, test_command, bound } = self;
+        CallContext { call, root, protected, facts, redactor, test_command, bound: *bound }
     }
 }
 

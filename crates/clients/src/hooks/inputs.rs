@@ -19,6 +19,7 @@ use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_observe::{CleanCall, Observer, RawCall};
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::Driver;
+use tripwire_session::file_marks::BoundTree;
 use tripwire_workspace::account;
 
 /// Tools that start a sub-agent, under the names that the clients give them.
@@ -36,6 +37,10 @@ pub(super) struct CallContext<'a> {
     pub(super) facts: &'a judge::Facts,
     /// What keeps secrets out of the record.
     pub(super) redactor: &'a Redactor,
+    /// The command that runs the project's tests; empty where nobody knows one.
+    pub(super) test_command: &'a str,
+    /// What a claim is bound to.
+    pub(super) bound: BoundTree,
 }
 
 impl CallContext<'_> {
@@ -131,13 +136,13 @@ impl CallContext<'_> {
 
     /// The workspace now. Read only around test runs and at the end: it costs processes and many files.
     fn workspace_hash(&self) -> Option<Label> {
-        let hash = tripwire_workspace::hash::workspace_hash(self.root).ok()?;
-        Some(Label::cut(&hash.digest))
+        self.bound.digest(self.root)
     }
 
     fn raw<'b>(&'b self, tool: &'b ToolCall) -> RawCall<'b> {
         let folder = Some(self.call.cwd.as_path()).filter(|folder| *folder != self.root);
-        RawCall { folder: folder.and_then(Path::to_str), ..self.asked(tool).raw(tool) }
+        let test_command = Some(self.test_command).filter(|command| !command.is_empty());
+        RawCall { folder: folder.and_then(Path::to_str), test_command, ..self.asked(tool).raw(tool) }
     }
 }
 

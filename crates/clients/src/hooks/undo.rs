@@ -2,14 +2,13 @@
 
 use super::calls::key;
 use super::dialect::CallIds;
-use super::disk::{Others, is_below};
+use super::disk::{Others, is_below, only_reads};
 use super::event::ToolCall;
 use super::inputs::starts_agent;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::label::Label;
 use tripwire_judge::Facts;
-use tripwire_judge::read_only::line_only_reads;
 use tripwire_observe::{Doing, Nature, RawCall, nature};
 use tripwire_undo::{StepMark, UndoError, UndoStore};
 
@@ -95,15 +94,9 @@ impl StepSnapshots<'_> {
             Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
                 CallReach::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
             }
-            Doing::Runs if self.only_reads(tool) => CallReach::Nothing,
+            Doing::Runs if only_reads(tool, self.facts) => CallReach::Nothing,
             Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => CallReach::Tree,
         }
-    }
-
-    fn only_reads(&self, tool: &ToolCall) -> bool {
-        let Ok(input) = serde_json::from_str(&tool.input) else { return false };
-        let lines = crate::protected::lines_of(&input);
-        !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, self.facts))
     }
 }
 

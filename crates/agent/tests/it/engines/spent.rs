@@ -70,6 +70,19 @@ fn gate_8_a_deadline_leaves_at_least_what_was_sent() {
 }
 
 #[test]
+fn gate_8_a_paid_question_without_an_answer_counts_with_all_that_it_may_have_used() {
+    // The connection breaks before any head, and after a part of the answer.
+    for script in [vec![], half(Api::Chat, &[Step::End])] {
+        let server = Server::start(vec![script]);
+        let (answer, spent) = spent_by(&format!("openai-chat:gpt-5@{}/v1", server.url()), LONG, usize::MAX);
+        assert!(matches!(answer, Err(EngineError::Broken { .. })), "{answer:?}");
+        let spent = spent.unwrap();
+        assert!(spent.estimated && spent.usage.input() > Tokens::new(1_024), "{spent:?}");
+        assert_eq!(spent.usage.output, Tokens::new(1_000), "as long as it may be: {spent:?}");
+    }
+}
+
+#[test]
 fn gate_8_an_answer_whose_figures_are_final_is_not_estimated() {
     // All is there but the name of a call: the answer cannot be used, its figures can.
     for api in ALL {
