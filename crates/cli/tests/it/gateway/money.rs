@@ -1,6 +1,9 @@
 //! Counting, pricing, budgets, keys.
 
-use super::support::{Gateway, PROVIDER_KEY, Provider, TOKEN, begin_stream, chunk, config, everything, message, say};
+use super::support::{
+    Gateway, PROVIDER_KEY, Provider, TOKEN, begin_stream, chunk, config, everything, message, say, until,
+};
+use std::io::{Read as _, Write as _};
 
 const ASK: &str = r#"{"model":"claude-sonnet-4-5","max_tokens":1000,"messages":[{"role":"user","content":"hi"}]}"#;
 
@@ -212,6 +215,24 @@ fn gate_8_gateway_a_reply_in_the_background_is_refused_also_where_paths_without_
     assert!(refused.status == 403 && refused.body.contains("leave `background` out"), "{refused:?}");
     assert!(!refused.body.contains("unpriced"), "{refused:?}");
     assert_eq!((provider.requests(), ask("false").status, provider.requests()), (0, 200, 1));
+}
+
+#[test]
+fn gate_8_gateway_a_call_that_is_left_costs_its_reservation_and_a_stream_what_can_have_been_made_meanwhile() {
+    for (stream, least, most) in [(false, 1_000_000, 1_100_000), (true, 1, 900_000)] {
+        // It thinks for as long as somebody waits.
+        let provider = Provider::new(|_, socket| drop(socket.read(&mut [0])));
+        let gateway = Gateway::start(&config(&provider, "budget = \"3usd/day\""));
+        let body = format!(r#"{{"model":"gpt-5","max_output_tokens":100000,"input":"x","stream":{stream}}}"#);
+        let mut socket = gateway.connect();
+        let head = format!("host: {}\r\nx-api-key: {TOKEN}\r\ncontent-length: {}", gateway.address, body.len());
+        write!(socket, "POST /openai/v1/responses HTTP/1.1\r\n{head}\r\n\r\n{body}").unwrap();
+        until("the request is there", || provider.requests() == 1);
+        drop(socket);
+        until("it is booked", || gateway.spent() > 0);
+        let spent = gateway.spent();
+        assert!((least..most).contains(&spent), "stream {stream}: {spent}");
+    }
 }
 
 #[test]
