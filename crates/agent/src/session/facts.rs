@@ -24,7 +24,7 @@ use tripwire_judge::reading::CallReading;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
 use tripwire_session::driver::Driver;
-use tripwire_workspace::hash::workspace_hash;
+use tripwire_session::file_marks::BoundTree;
 
 /// What memories are called that a policy does not distinguish: the careful answer.
 const PRIVATE: &str = "private";
@@ -264,7 +264,7 @@ impl Facts<'_> {
 
     /// The workspace now; one that cannot be hashed proves nothing, and the verdict says so.
     pub(super) fn workspace(&self) -> Option<Label> {
-        workspace_hash(self.tree).ok().map(|hash| Label::cut(&hash.digest))
+        BoundTree::under(self.driver.policy()).digest(self.tree)
     }
 }
 

@@ -162,3 +162,15 @@ fn dirty_1_a_claim_that_holds_is_accepted() {
     assert!(told.len() == 1 && told[0].starts_with("accepted: "), "{told:?}");
     assert_eq!(fixture.run(&["log", "--json", "verdict:refused", "type:claim"]).stdout, "");
 }
+
+#[test]
+fn dirty_1_a_note_after_the_tests_takes_nothing_back_and_an_edit_does() {
+    for (last, claims) in [("echo seen > NOTES.md; echo x > run.log", 1), ("echo other > code.sh", 2)] {
+        let fixture = failing();
+        fixture.file("test.sh", "exit 0\n");
+        let answers =
+            [shell("echo new > code.sh"), shell("sh test.sh"), shell(last), finish(), shell("sh test.sh"), finish()];
+        fixture.agent(&answers, &["--verify", "sh test.sh"]).ended(0);
+        assert_eq!(answers_in_report(&fixture).len(), claims, "{last}");
+    }
+}
