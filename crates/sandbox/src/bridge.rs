@@ -2,13 +2,14 @@
 //! listening unix socket on the host. Who may be reached is decided there; this file knows no protocol.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
@@ -18,6 +19,10 @@ use crate::outcome::Layer;
 /// Connections carried at once; more are closed at once.
 const CONNECTIONS_MAX: usize = 32;
 const BUFFER_BYTES: usize = 16 * 1024;
+/// How much and how long the command may go on after the end of its answer.
+const LATE_BYTES_MAX: u64 = 64 * 1024;
+const LATE_TIME_MAX: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// The host's socket, found while the old root is still there.
 #[derive(Debug)]
@@ -128,9 +133,16 @@ fn carry(inside: TcpStream, path: &Path, seat: &Seat) -> io::Result<()> {
         copy(&mut up_from, &mut up_to, || {});
         // The other side may be gone already.
         drop(up_to.shutdown(Shutdown::Write));
+        drop(io::copy(&mut up_from.take(LATE_BYTES_MAX), &mut io::sink()));
     })?;
     let (mut down_from, mut down_to) = (outside, inside);
     copy(&mut down_from, &mut down_to, || seat.answered());
+    // What the command says after its answer is read for a moment: closing a socket with unread bytes in it can take the answer back.
+    drop(down_to.shutdown(Shutdown::Write));
+    let until = Instant::now() + LATE_TIME_MAX;
+    while !up.is_finished() && Instant::now() < until {
+        thread::sleep(LOOK_EVERY);
+    }
     drop(down_to.shutdown(Shutdown::Both));
     drop(up.join());
     Ok(())
