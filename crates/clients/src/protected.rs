@@ -67,6 +67,7 @@ pub fn touches(protected: &ProtectedPaths, call: &ToolCall, input: &Value, facts
     if READERS.contains(&name.as_str()) {
         return None;
     }
+    let protected = protected.list();
     let mut lines = Vec::new();
     if name != "apply_patch" {
         command_lines(input, &mut lines);

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tripwire_core::record::canonical;
 use tripwire_core::record::chain::Digest;
 
@@ -72,10 +73,18 @@ pub(crate) enum State {
     Pending,
 }
 
-#[derive(Serialize)]
-struct Sealed<'text> {
-    head: Head,
-    whole: &'text str,
+/// A slot as it is read: what it says, as it is written, and the seal over that.
+#[derive(Deserialize)]
+struct Sealed<'slot> {
+    #[serde(borrow)]
+    head: &'slot RawValue,
+    whole: &'slot str,
+}
+
+/// What every form of a slot says.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u64,
 }
 
 /// The bytes of `HEAD` and what they say, so that a process that finds them as it read or wrote them need not read them again.
@@ -156,8 +165,7 @@ impl Head {
 
 fn render_slot(head: &Head) -> Result<String, JournalError> {
     let inner = canonical::to_string(head)?;
-    let whole = Digest::of(inner.as_bytes()).to_string();
-    let mut slot = canonical::to_string(&Sealed { head: *head, whole: whole.get(..SEAL_LENGTH).unwrap_or_default() })?;
+    let mut slot = format!(r#"{{"head":{inner},"whole":"{}"}}"#, seal(&inner));
     while slot.len() < SLOT_BYTES - 1 {
         slot.push(' ');
     }
@@ -168,17 +176,22 @@ fn render_slot(head: &Head) -> Result<String, JournalError> {
 /// The seal is checked on what is there, not on what this version understands of it, so that a newer form is noticed
 /// instead of being taken for a torn one.
 fn parse_slot(bytes: &[u8]) -> Option<Slot> {
-    let sealed: serde_json::Value = serde_json::from_slice(bytes).ok()?;
-    let inner = sealed.get("head")?;
-    let whole = Digest::of(canonical::to_string(inner).ok()?.as_bytes()).to_string();
-    if whole.get(..SEAL_LENGTH) != sealed.get("whole")?.as_str() {
+    let Sealed { head, whole } = serde_json::from_slice(bytes).ok()?;
+    if seal(head.get()) != whole {
         return None;
     }
-    let version = inner.get("version")?.as_u64()?;
+    let Versioned { version } = serde_json::from_str(head.get()).ok()?;
     if version > VERSION {
         return Some(Slot::Newer { version });
     }
-    Head::deserialize(inner).ok().map(Slot::Known)
+    serde_json::from_str(head.get()).ok().map(Slot::Known)
+}
+
+/// The beginning of the digest of what a slot says.
+fn seal(inner: &str) -> String {
+    let mut seal = Digest::of(inner.as_bytes()).to_string();
+    seal.truncate(SEAL_LENGTH);
+    seal
 }
 
 /// A valid slot.

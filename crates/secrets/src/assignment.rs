@@ -114,12 +114,19 @@ fn option(text: &str, at: usize) -> Option<SecretSpan> {
 
 /// The name that stands before an assignment.
 fn name_before(text: &str, at: usize) -> Option<&str> {
-    let before = text.get(..at)?.trim_end_matches([' ', '\t']);
-    let before = before.strip_suffix(['"', '\'', '`']).unwrap_or(before);
-    let before = before.strip_suffix('\\').unwrap_or(before);
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let length = before.bytes().rev().take_while(is_name).take(NAME_BYTES_MAX).count();
-    before.get(before.len().checked_sub(length)?..).filter(|name| !name.is_empty())
+    let mut before = text.as_bytes().get(..at)?;
+    while let [rest @ .., b' ' | b'\t'] = before {
+        before = rest;
+    }
+    if let [rest @ .., b'"' | b'\'' | b'`'] = before {
+        before = rest;
+    }
+    if let [rest @ .., b'\\'] = before {
+        before = rest;
+    }
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let length = before.iter().rev().take(NAME_BYTES_MAX).take_while(is_name).count();
+    text.get(before.len().checked_sub(length)?..before.len()).filter(|name| !name.is_empty())
 }
 
 /// A value and where it stands.

@@ -10,6 +10,7 @@ use crate::span::{SecretSpan, in_order};
 use crate::vault::Vault;
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde_json::{Map, Value};
 use tripwire_core::policy::List;
@@ -18,7 +19,8 @@ use tripwire_core::policy::List;
 #[derive(Debug, Clone)]
 pub struct Redactor {
     key: RedactionKey,
-    known: KnownSpellings,
+    /// Shared by copies: there may be many.
+    known: Arc<KnownSpellings>,
     allowed: List,
 }
 
@@ -33,12 +35,13 @@ impl Redactor {
     /// A redactor that knows the forms of keys and no values yet.
     #[must_use]
     pub fn new(key: RedactionKey) -> Self {
-        Self { key, known: KnownSpellings::default(), allowed: List::default() }
+        Self { key, known: Arc::default(), allowed: List::default() }
     }
 
     /// Looks for this value too, in every spelling.
     pub fn know(&mut self, secret: &KnownSecret) {
-        spellings(&secret.value).into_iter().for_each(|spelling| self.known.add(spelling));
+        let known = Arc::make_mut(&mut self.known);
+        spellings(&secret.value).into_iter().for_each(|spelling| known.add(spelling));
     }
 
     /// Lets values pass that fit one of these patterns; `*` stands for any text.
@@ -58,7 +61,7 @@ impl Redactor {
 
     /// Whether there is any value that is looked for.
     #[must_use]
-    pub const fn knows_values(&self) -> bool {
+    pub fn knows_values(&self) -> bool {
         !self.known.is_empty()
     }
 

@@ -15,28 +15,32 @@ pub(crate) fn plain(text: &str) -> Vec<SecretSpan> {
     // Where the option or name began in which `at` stands.
     let mut run = 0;
     while let Some(&byte) = bytes.get(at) {
-        let span = if IS_OF_WORD[usize::from(byte)] {
-            match at_word(text, at, byte) {
+        let next = at.saturating_add(1);
+        let span = match KINDS[usize::from(byte)] {
+            ByteKind::Dull => {
+                (at, run) = (next, next);
+                continue;
+            }
+            ByteKind::Word => match at_word(text, at, byte) {
                 Some(span) => Some(span),
                 None => {
-                    at = rest_of_word(text, at.saturating_add(1), &mut found);
+                    at = rest_of_word(text, next, &mut found);
                     continue;
                 }
-            }
-        } else {
-            at_sign(text, at, byte, run)
+            },
+            ByteKind::Sign => at_sign(text, at, byte, run),
         };
-        if !IS_OF_WORD[usize::from(byte)] && !matches!(byte, b'-' | b'.') {
-            run = at.saturating_add(1);
+        if !is_of_word(byte) && !matches!(byte, b'-' | b'.') {
+            run = next;
         }
         at = match span {
             Some(span) => {
-                let end = span.range.end.max(at.saturating_add(1));
+                let end = span.range.end.max(next);
                 found.push(span);
                 end
             }
             None if byte == placeholder::FIRST_BYTE => at.saturating_add(placeholder::length_at(text, at).unwrap_or(1)),
-            None => at.saturating_add(1),
+            None => next,
         };
     }
     found
@@ -60,9 +64,9 @@ fn rest_of_word(text: &str, from: usize, found: &mut Vec<SecretSpan>) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
     while let Some(&byte) = bytes.get(at)
-        && IS_OF_WORD[usize::from(byte)]
+        && is_of_word(byte)
     {
-        let is_key = three_at(bytes, at).is_some_and(shapes::is_unmistakable_beginning);
+        let is_key = shapes::has_first(byte) && three_at(bytes, at).is_some_and(shapes::is_unmistakable_beginning);
         // The number of a bot may stand behind `/bot`.
         let is_link = byte == b'h' && bytes.get(at.saturating_add(1)) == Some(&b't');
         let is_structured =
@@ -96,12 +100,13 @@ enum WordPlace {
 /// The longest key whose form begins here.
 #[inline]
 fn key_at(bytes: &[u8], at: usize, place: WordPlace) -> Option<SecretSpan> {
-    let three @ [first, second, _] = three_at(bytes, at)?;
-    if !shapes::is_beginning(three) {
-        return None;
-    }
+    let three = three_at(bytes, at)?;
+    if shapes::is_beginning(three) { longest_key(bytes, at, three, place) } else { None }
+}
+
+fn longest_key(bytes: &[u8], at: usize, [first, second, _]: [u8; 3], place: WordPlace) -> Option<SecretSpan> {
     // A sign before it may also belong to a word; so may the end of a key before it.
-    let is_within = |before: u8| place == WordPlace::Within || IS_OF_WORD[usize::from(before)];
+    let is_within = |before: u8| place == WordPlace::Within || is_of_word(before);
     let is_free = at.checked_sub(1).and_then(|before| bytes.get(before)).is_none_or(|before| !is_within(*before));
     let candidates = shapes::starting_with(first).iter().filter(|shape| shape.start.as_bytes().get(1) == Some(&second));
     let candidates = candidates.filter(|shape| is_free || shape.start.len() >= shapes::UNMISTAKABLE);
@@ -109,13 +114,39 @@ fn key_at(bytes: &[u8], at: usize, place: WordPlace) -> Option<SecretSpan> {
     ends.max_by_key(|(end, _)| *end).map(|(end, kind)| SecretSpan { range: at..end, kind })
 }
 
-/// For each byte whether it is one of a word: letters, digits, `_`.
-static IS_OF_WORD: [bool; 256] = {
-    let mut table = [false; 256];
+/// What a byte may be the beginning of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ByteKind {
+    /// A word: letters, digits, `_`.
+    Word,
+    /// A sign with which a form begins, or which has to be looked at for another reason.
+    Sign,
+    /// Nothing: most signs of JSON and of programs.
+    Dull,
+}
+
+#[inline]
+fn is_of_word(byte: u8) -> bool {
+    KINDS[usize::from(byte)] == ByteKind::Word
+}
+
+/// The kind of each byte, worked out once when the program is compiled.
+static KINDS: [ByteKind; 256] = {
+    let mut kinds = [ByteKind::Dull; 256];
     let mut byte = 0_u8;
-    while byte < 128 {
-        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+    loop {
+        kinds[byte as usize] = if byte.is_ascii_alphanumeric() || byte == b'_' {
+            ByteKind::Word
+        } else if matches!(byte, b'-' | b'.' | b':' | b'=' | b' ' | placeholder::FIRST_BYTE) || shapes::has_first(byte)
+        {
+            ByteKind::Sign
+        } else {
+            ByteKind::Dull
+        };
+        if byte == u8::MAX {
+            break;
+        }
         byte += 1;
     }
-    table
+    kinds
 };

@@ -249,6 +249,11 @@ pub(crate) fn starting_with(byte: u8) -> &'static [Shape] {
     SHAPES.get(range.0..range.1).unwrap_or_default()
 }
 
+/// Whether a format begins with this byte.
+pub(crate) const fn has_first(byte: u8) -> bool {
+    RANGES[byte as usize].1 > 0
+}
+
 /// Whether a key may begin with these three bytes; now and then it says so of others too.
 #[inline]
 pub(crate) fn is_beginning(bytes: [u8; 3]) -> bool {
@@ -302,7 +307,7 @@ const fn beginnings(length_min: usize) -> Beginnings {
 }
 
 /// For each byte the part of the table that begins with it, counted once when the program is compiled.
-static RANGES: [(usize, usize); 256] = ranges();
+const RANGES: [(usize, usize); 256] = ranges();
 
 const fn ranges() -> [(usize, usize); 256] {
     let mut ranges = [(0, 0); 256];

@@ -7,7 +7,7 @@
 use super::event::ToolCall;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
-use tripwire_core::chain::event::{DiskChanges, Flags};
+use tripwire_core::chain::event::DiskChanges;
 use tripwire_judge::Facts;
 use tripwire_judge::read_only::line_only_reads;
 use tripwire_observe::{Doing, Nature, RawCall, nature, observe};
@@ -92,7 +92,7 @@ impl DiskWatch<'_> {
     /// A call is let pass: what it may change is looked at now.
     pub(super) fn before(&self, tool: &ToolCall, others: Others, kept: &mut KeptLook) {
         let root = self.workspace.root();
-        let reach = self.reach(tool).0;
+        let reach = self.reach(tool);
         if matches!(reach, Reach::Nothing) {
             return;
         }
@@ -134,20 +134,20 @@ impl DiskWatch<'_> {
 
     /// A call has ended: what changed while it ran; nothing where it was not measured.
     pub(super) fn after(&self, tool: &ToolCall, kept: &mut KeptLook) -> Option<DiskChanges> {
-        let (reach, flags) = self.reach(tool);
+        let reach = self.reach(tool);
         if matches!(reach, Reach::Nothing) {
             return None;
         }
         let mut look = self.take_look(kept)?;
+        let flags = observe(&self.raw(tool)).flags;
         let changes = look.changes(self.workspace.root(), &reach, |path: &str| counts_as_code(flags, path));
         self.keep_look(kept, look);
         changes
     }
 
-    fn reach(&self, tool: &ToolCall) -> (Reach, Flags) {
-        let raw = RawCall { workspace_root: self.workspace.root().to_str(), ..tool.raw() };
-        let (Nature { doing, targets }, flags) = (nature(&raw), observe(&raw).flags);
-        let reach = match doing {
+    fn reach(&self, tool: &ToolCall) -> Reach {
+        let Nature { doing, targets } = nature(&self.raw(tool));
+        match doing {
             Doing::Looks => Reach::Nothing,
             // A line that looks at one thing may write another: `cat a; ./gen`, `grep -v x a > b`.
             Doing::Runs if only_reads(tool, self.facts) => Reach::Nothing,
@@ -155,8 +155,11 @@ impl DiskWatch<'_> {
                 Reach::Files(targets)
             }
             Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => Reach::Tree,
-        };
-        (reach, flags)
+        }
+    }
+
+    fn raw<'a>(&'a self, tool: &'a ToolCall) -> RawCall<'a> {
+        RawCall { workspace_root: self.workspace.root().to_str(), ..tool.raw() }
     }
 }
 

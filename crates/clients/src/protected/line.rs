@@ -1,7 +1,7 @@
 //! A command line, judged by the paths that its steps name. The steps come from the judge's own reader; here only stands
 //! what they mean for what is out of reach.
 
-use super::paths::{Entry, ProtectedPaths, followed, plain};
+use super::paths::{Entry, ProtectedList, followed, plain};
 use super::verbs;
 use std::path::{Path, PathBuf};
 use tripwire_judge::steps::{Doing, Step};
@@ -15,7 +15,7 @@ const CONTROL_FILES: [&str; 3] = ["STOP", "PAUSE", "MANIFEST.yaml"];
 const SEARCHED_MAX: usize = 256;
 
 /// What a command line would touch; none if it only reads or touches nothing protected.
-pub(super) fn touches(protected: &ProtectedPaths, text: &str, facts: &Facts) -> Option<String> {
+pub(super) fn touches(protected: &ProtectedList, text: &str, facts: &Facts) -> Option<String> {
     let steps = Judge::new(facts.clone()).steps(text, &|| protected.searched());
     let mut copies = Vec::new();
     steps.iter().find_map(|step| match &step.doing {
@@ -31,7 +31,7 @@ pub(super) fn touches(protected: &ProtectedPaths, text: &str, facts: &Facts) -> 
 
 /// One program that a line runs.
 struct Run<'a> {
-    protected: &'a ProtectedPaths,
+    protected: &'a ProtectedList,
     step: &'a Step,
     program: &'a Word,
     words: &'a [Word],
@@ -177,7 +177,7 @@ fn folders(step: &Step) -> impl Iterator<Item = Option<&Path>> {
     step.folders.iter().map(|folder| Some(folder.as_path())).chain(unknown)
 }
 
-impl ProtectedPaths {
+impl ProtectedList {
     /// Names that speak for a word whose beginning cannot be known: nothing else is called so.
     fn known_names(&self) -> Vec<&'static str> {
         self.folder_names.iter().copied().chain(CONTROL_FILES).collect()

@@ -4,12 +4,40 @@ use crate::client::Client;
 use crate::homes::{Homes, ProtectedPart};
 use crate::install::file::Scope;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::layout::FOLDER;
 
-/// What an agent must not write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtectedPaths {
+/// What an agent must not write. The list is made when it is first needed, because most calls only read; copies share it.
+#[derive(Debug, Clone)]
+pub struct ProtectedPaths(Arc<ProtectedPlaces>);
+
+/// The folders that the list is made from.
+#[derive(Debug)]
+struct ProtectedPlaces {
+    workspace: Workspace,
+    homes: Homes,
+    list: OnceLock<ProtectedList>,
+}
+
+impl ProtectedPaths {
+    /// What is protected in a workspace and in the person's folders.
+    #[must_use]
+    pub fn new(workspace: &Workspace, homes: &Homes) -> Self {
+        let (workspace, homes) = (workspace.clone(), homes.clone());
+        Self(Arc::new(ProtectedPlaces { workspace, homes, list: OnceLock::new() }))
+    }
+
+    /// The list.
+    pub(super) fn list(&self) -> &ProtectedList {
+        let ProtectedPlaces { workspace, homes, list } = &*self.0;
+        list.get_or_init(|| ProtectedList::new(workspace, homes))
+    }
+}
+
+/// The files and folders that are protected.
+#[derive(Debug)]
+pub(super) struct ProtectedList {
     pub(super) entries: Vec<Entry>,
     pub(super) home: Option<PathBuf>,
     /// Names of folders that hold something protected.
@@ -27,10 +55,8 @@ pub(super) enum Entry {
     Settings(PathBuf),
 }
 
-impl ProtectedPaths {
-    /// What is protected in a workspace and in the person's folders.
-    #[must_use]
-    pub fn new(workspace: &Workspace, homes: &Homes) -> Self {
+impl ProtectedList {
+    fn new(workspace: &Workspace, homes: &Homes) -> Self {
         let root = workspace.root();
         let mut entries = vec![Entry::Folder(workspace.layout().folder().to_owned()), Entry::Folder(root.join(FOLDER))];
         let mut folder_names = vec![FOLDER];
@@ -99,13 +125,13 @@ fn is_settings(path: &Path) -> bool {
 }
 
 /// Whether a path leads to something protected, as it is written or through symbolic links.
-pub(super) fn is_forbidden(protected: &ProtectedPaths, path: &str, cwd: &Path) -> bool {
+pub(super) fn is_forbidden(protected: &ProtectedList, path: &str, cwd: &Path) -> bool {
     let plain = plain(&cwd.join(with_home(protected, path)));
     protected.holds(&plain) || followed(&plain).is_some_and(|path| protected.holds(&path))
 }
 
 /// A path in which `~` stands for the person's home.
-pub(super) fn with_home(protected: &ProtectedPaths, path: &str) -> PathBuf {
+pub(super) fn with_home(protected: &ProtectedList, path: &str) -> PathBuf {
     match (path.strip_prefix("~/").or_else(|| path.strip_prefix("$HOME/")), &protected.home) {
         (Some(rest), Some(home)) => home.join(rest),
         (Some(_) | None, _) => PathBuf::from(path),

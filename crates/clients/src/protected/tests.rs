@@ -30,8 +30,10 @@ impl Fixture {
 
     fn touches(&self, name: &str, input: &Value) -> bool {
         let tool = ToolCall { name: name.to_owned(), input: input.to_string(), call_id: None };
-        let facts =
-            Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
+        let facts = Facts {
+            home: self.protected.list().home.clone(),
+            ..Facts::here(self.root(), self.root(), &Policy::default())
+        };
         touches(&self.protected, &tool, input, &facts).is_some()
     }
 
@@ -44,7 +46,7 @@ impl Fixture {
 fn ctrl_3_no_editing_tool_writes_the_guards_files() {
     use serde_json::json;
     let fixture = fixture();
-    let home = fixture.protected.home.clone().unwrap();
+    let home = fixture.protected.list().home.clone().unwrap();
     let paths = [
         ".geometry/MANIFEST.yaml".to_owned(),
         "src/.geometry/MANIFEST.yaml".to_owned(),
