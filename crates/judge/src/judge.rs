@@ -1,7 +1,7 @@
 //! The judge: what a door asks about a command line.
 
-use crate::deletion_tools::deletions;
 use crate::facts::Facts;
+use crate::file_tools::{deletions, writings};
 use crate::guard::Guard;
 use crate::hold::{GuardRule, Hold, Segment};
 use crate::interpreter::{Walked, interpret};
@@ -99,7 +99,7 @@ impl Judge {
         watch.into_steps()
     }
 
-    /// Reads a call of any tool: every command line that it hands over, and the deletion that its name is.
+    /// Reads a call of any tool: every command line that it hands over, and the deletion or the writing that its name is.
     #[must_use]
     pub fn read_call(facts: &Facts, tool: &str, args: &str) -> CallReading {
         let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
@@ -112,6 +112,10 @@ impl Judge {
             whole.floor = heavier(whole.floor, judge.fact_of(&command, &verdict));
             whole.commands.extend(commands);
             whole.extent = whole.extent.max(extent);
+        }
+        // Writing a file runs nothing: only what it would destroy counts.
+        for command in writings(tool, args) {
+            whole.floor = heavier(whole.floor, Self::new(facts.clone()).fact(&command));
         }
         whole
     }
@@ -309,7 +313,22 @@ mod tests {
         ] {
             assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
         }
-        assert_eq!(Judge::fact_of_call(&facts, "Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#), None);
+        for (tool, args) in [
+            ("Write", r#"{"content":"","file_path":"/etc/passwd"}"#),
+            ("write_file", r#"{"content":"x","path":"/etc/passwd"}"#),
+            ("mcp__files__write_file", r#"{"content":"x","path":"/etc/passwd"}"#),
+            ("create_file", r#"{"file_text":"x","path":".git/HEAD"}"#),
+        ] {
+            assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
+        }
+        for (tool, args) in [
+            ("Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#),
+            ("Write", r#"{"content":"x","file_path":"/etc/a-file-that-nobody-has"}"#),
+            ("TodoWrite", r#"{"content":"x","path":"/etc/passwd"}"#),
+            ("Edit", r#"{"old_string":"a","new_string":"b","file_path":"/etc/passwd"}"#),
+        ] {
+            assert_eq!(Judge::fact_of_call(&facts, tool, args), None, "{tool} {args}");
+        }
         assert_eq!(Judge::fact_of_call(&facts, "Bash", r#"{"command":"ls /usr"}"#), None);
         for (tool, args) in [
             ("mcp__fs__delete_directory", r#"{"path":"/w/target"}"#),

@@ -27,9 +27,9 @@
 //! - [`rules`]: one file per family; they take facts and return findings
 //! - [`line`]: what is known of the line; [`world`], [`repository`], [`search`], [`losses`]: what the disk and git say
 
-mod deletion_tools;
 mod effect;
 mod facts;
+mod file_tools;
 mod findings;
 mod guard;
 mod hold;

@@ -282,8 +282,7 @@ fn is_busy(repo: &Repo) -> bool {
 
 /// Whether a file is made again by a build or meant to be thrown away. A path outside the workspace never is.
 pub(crate) fn is_product(world: &World, path: &Path) -> bool {
-    let inside = path.strip_prefix(world.workspace()).unwrap_or(path);
-    is_product_name(inside)
+    path.strip_prefix(world.workspace()).is_ok_and(is_product_name)
 }
 
 /// The same by the names alone.
@@ -351,4 +350,17 @@ fn look(world: &World, path: &Path, entries_max: u64) -> Inspected {
         todo.extend(children.into_iter().rev());
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Facts;
+
+    #[test]
+    fn floor_1_only_a_folder_of_the_workspace_is_made_again_by_a_build() {
+        let world = World::new(&Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() });
+        assert!(is_product(&world, Path::new("/w/build/a.o")));
+        assert!(!is_product(&world, Path::new("/elsewhere/build/other/work.txt")));
+    }
 }

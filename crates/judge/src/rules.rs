@@ -36,7 +36,7 @@ const FAMILIES: [Family; 13] = [
     |site, call| disk::judge(site, call).into(),
     database::judge,
     |site, call| service::judge(site, call).into(),
-    |_, call| storage::judge(call).into(),
+    |site, call| storage::judge(site, call).into(),
     |site, call| system::judge(site, call).into(),
     code::judge,
     |site, call| code::powershell::judge(site, call).into(),
@@ -48,7 +48,7 @@ const FAMILIES: [Family; 13] = [
 const VERBS: [Family; 4] = [
     database::judge_tool,
     |site, call| service::judge(site, call).into(),
-    |_, call| storage::judge(call).into(),
+    |site, call| storage::judge(site, call).into(),
     |site, call| publish::judge(site, call).into(),
 ];
 

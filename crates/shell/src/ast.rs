@@ -208,8 +208,10 @@ pub struct Parameter {
 /// What is done with a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// `:-`, `-`, `:=`, `=`
+    /// `:-`, `-`
     Default,
+    /// `:=`, `=`: the same, and the variable has that value from then on.
+    Assign,
     /// `:?`, `?`
     Demand,
     /// `:+`, `+`

@@ -103,7 +103,7 @@ impl Lexer<'_> {
         }
         let operators = [
             (":-", Operation::Default),
-            (":=", Operation::Default),
+            (":=", Operation::Assign),
             (":?", Operation::Demand),
             (":+", Operation::Alternative),
             ("%%", Operation::CutLongestEnd),
@@ -111,7 +111,7 @@ impl Lexer<'_> {
             ("%", Operation::CutShortestEnd),
             ("#", Operation::CutShortestStart),
             ("-", Operation::Default),
-            ("=", Operation::Default),
+            ("=", Operation::Assign),
             ("?", Operation::Demand),
             ("+", Operation::Alternative),
         ];

@@ -138,8 +138,9 @@ impl<'a> Lexer<'a> {
             };
             match until {
                 Until::WordEnd if byte == b'(' && out.ends_in_extended_pattern() => {
-                    let pattern = self.balanced()?;
-                    out.bare(&pattern);
+                    // A pattern of bash's own, or a qualifier of zsh's: `!(keep)`, `*(N)`. Taken for anything.
+                    self.balanced()?;
+                    out.become_any();
                     continue;
                 }
                 Until::WordEnd if is_meta(byte) => {
@@ -279,6 +280,14 @@ impl Pieces {
 
     fn ends_in_extended_pattern(&self) -> bool {
         matches!(self.0.last(), Some(Piece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']) && text != "!")
+    }
+
+    /// Lets the sign at the end stand for any text.
+    fn become_any(&mut self) {
+        if let Some(Piece::Bare(text)) = self.0.last_mut() {
+            text.pop();
+            text.push('*');
+        }
     }
 
     fn done(self) -> Vec<Piece> {

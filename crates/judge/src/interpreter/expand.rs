@@ -214,6 +214,14 @@ fn values_of(shell: &mut dyn Shell, parameter: &Parameter) -> Vec<Field> {
             Some(text) if !text.is_empty() => vec![value],
             Some(_) | None => vec![one(shell, word)],
         },
+        Operation::Assign => match value.known() {
+            Some(text) if !text.is_empty() => vec![value],
+            Some(_) | None => {
+                let value = one(shell, word);
+                shell.state_mut().variables.insert(name.to_owned(), value.clone());
+                vec![value]
+            }
+        },
         Operation::Demand => match value.unknown() {
             Some(origin) => {
                 let _message = one(shell, word);
@@ -294,7 +302,9 @@ fn cut(operation: Operation, text: &str, pattern: &[Atom]) -> String {
         Operation::CutLongestEnd => (ends.iter().find(tail), true),
         Operation::CutShortestStart => (ends.iter().find(head), false),
         Operation::CutLongestStart => (ends.iter().rev().find(head), false),
-        Operation::Default | Operation::Demand | Operation::Alternative | Operation::Other => (None, true),
+        Operation::Default | Operation::Assign | Operation::Demand | Operation::Alternative | Operation::Other => {
+            (None, true)
+        }
     };
     let Some(at) = kept else { return text.to_owned() };
     let part = if from_end { text.get(..*at) } else { text.get(*at..) };

@@ -25,7 +25,7 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
         None => Stream::Unknown,
     });
     let input = named.as_ref().unwrap_or(&call.stdin);
-    let items = items_of(input);
+    let items = items_of(input, &Separator::of(&own_options(&args, call)));
     if items.is_empty() {
         return without_items(args, call);
     }
@@ -83,12 +83,50 @@ fn without_items(args: Vec<Field>, call: &Call) -> Fed {
     Fed::Calls(vec![Call { stdin: Stream::Closed, ..call.with_args(args) }])
 }
 
-/// The words of an input.
-fn items_of(input: &Stream) -> Vec<Field> {
+/// What stands between the items of an input.
+#[derive(Debug, PartialEq, Eq)]
+enum Separator {
+    /// Blanks and line ends.
+    Blanks,
+    /// This letter alone.
+    Letter(char),
+}
+
+impl Separator {
+    /// As the options of the program say it: `-0`, `-d`, and whole lines where an item is put into a place.
+    fn of(own: &Call) -> Self {
+        let places = own.has_any(&["--replace"])
+            || own.words().iter().any(|word| word.starts_with("-I") || word.starts_with("-i"));
+        let letter = own.option(&["-d", "--delimiter"]).map(|letter| match letter.text().as_str() {
+            "\\n" => '\n',
+            "\\t" => '\t',
+            "\\0" => '\0',
+            text => text.chars().next().unwrap_or('\n'),
+        });
+        match letter {
+            _ if own.has_any(&["-0", "--null"]) || own.has_short(&['0']) => Self::Letter('\0'),
+            Some(letter) => Self::Letter(letter),
+            None if places || own.name() == "parallel" => Self::Letter('\n'),
+            None => Self::Blanks,
+        }
+    }
+
+    fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let parts: Vec<&str> = match self {
+            Self::Blanks => text.split(|letter: char| letter.is_whitespace() || letter == '\0').collect(),
+            // What ends in a line end is often split at another letter by mistake.
+            Self::Letter(letter) => text.split([*letter, '\0']).map(|part| part.trim_matches('\n')).collect(),
+        };
+        parts.into_iter().map(str::trim_start).filter(|part| !part.is_empty()).collect()
+    }
+}
+
+/// The items of an input.
+fn items_of(input: &Stream, separator: &Separator) -> Vec<Field> {
     match input {
-        Stream::Known(text) => text
-            .split(|letter: char| letter.is_whitespace() || letter == '\0')
-            .filter(|part| !part.is_empty())
+        Stream::Known(text) => separator
+            .parts(text)
+            .into_iter()
             // `echo *.md | xargs rm`: the shell wrote names where the text has a pattern.
             .map(|part| if part.contains('*') { Field::of_pattern(part) } else { Field::of(part) })
             .collect(),

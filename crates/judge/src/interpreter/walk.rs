@@ -292,6 +292,8 @@ impl<'w> Walker<'w> {
     /// Judges where the output goes and remembers what was written; gives what is left for a pipe.
     fn write_to(&mut self, redirects: &[Redirect], stream: Stream, place: Place, call: Option<&Call>) -> Stream {
         let mut left = stream.clone();
+        let is_read = |redirect: &&Redirect| matches!(redirect.kind, RedirectKind::Read) && redirects.len() > 1;
+        let reads: Vec<Field> = redirects.iter().filter(is_read).map(|redirect| one(self, &redirect.target)).collect();
         for redirect in redirects {
             let target = match redirect.kind {
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite | RedirectKind::Duplicate => {
@@ -304,7 +306,7 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let site = Site { world: self.world, state: &self.state };
-            let redirection = Redirection { kind: &redirect.kind, target: &target, place, call };
+            let redirection = Redirection { kind: &redirect.kind, target: &target, place, call, reads: &reads };
             if let Some(hold) = self.observer.redirection(&site, &redirection) {
                 self.report.hold(hold);
             }

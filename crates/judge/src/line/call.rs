@@ -38,6 +38,8 @@ pub(crate) struct Redirection<'r> {
     pub(crate) place: Place,
     /// The call whose output it is; none for a redirection without a command.
     pub(crate) call: Option<&'r Call>,
+    /// The files that the same command reads by `<`.
+    pub(crate) reads: &'r [Field],
 }
 
 impl Call {

@@ -9,6 +9,7 @@ pub(super) mod powershell;
 mod value;
 
 use self::literal::{Language, Literal, Runs, Skeleton};
+use super::database;
 use super::delete::targets::{self as deleted, Manner};
 use crate::findings::{Findings, Run};
 use crate::hold::{GuardRule, Hold};
@@ -74,6 +75,8 @@ const RUNNERS: [&str; 32] = [
     "create_subprocess_exec",
     "do shell script",
 ];
+/// Calls that give a statement to a database.
+const QUERIES: [&str; 6] = ["execute", "executescript", "query", "exec", "raw", "$executeRawUnsafe"];
 /// Calls whose first argument names the program and whose second is the name that it is told: the first says nothing.
 const NAMED_TWICE: [&str; 4] = ["execv", "execvp", "execl", "execlp"];
 /// Words that make code run again and again.
@@ -156,6 +159,9 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
     if skeleton.calls_of("exec").into_iter().chain(skeleton.calls_of("eval")).any(|at| fetches(&skeleton, at)) {
         return Some(foreign(&Origin::Downloaded)).into();
     }
+    if let Some(hold) = statement(&skeleton) {
+        return Some(hold).into();
+    }
     let mut commands: Vec<String> =
         skeleton.literals().iter().filter(|one| one.runs == Runs::Itself).map(|one| one.text.clone()).collect();
     for runner in RUNNERS {
@@ -169,6 +175,21 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
     }
     let runs = commands.into_iter().map(|command| Run::code_without_input(command, call)).collect();
     Findings { runs, ..Findings::default() }
+}
+
+/// A destructive statement that the code gives to a database; one in memory is thrown away anyway.
+fn statement(skeleton: &Skeleton) -> Option<Hold> {
+    if skeleton.literals().iter().any(|literal| literal.text.contains(":memory:") || literal.text.starts_with("/tmp/"))
+    {
+        return None;
+    }
+    let given = QUERIES
+        .iter()
+        .flat_map(|query| skeleton.calls_of(query))
+        .flat_map(|at| arguments(skeleton, at).into_iter().next());
+    let texts = given.filter(|first| first.code.is_empty()).flat_map(|first| first.texts);
+    let found = texts.into_iter().find_map(|literal| database::destructive(&literal.text))?;
+    Some(Hold::plain(GuardRule::Database, &format!("its code runs `{found}` in a database")))
 }
 
 /// What the code deletes itself.

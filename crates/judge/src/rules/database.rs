@@ -67,6 +67,7 @@ fn dropped(call: &Call, words: &[&str]) -> Option<&'static str> {
             "it resets a database"
         }
         ("typeorm", ["schema:drop", ..]) => "it drops every table",
+        ("dotnet" | "dotnet-ef", ["ef", "database", "drop", ..] | ["database", "drop", ..]) => "it drops a database",
         ("supabase", ["db", "reset", ..]) => "it resets a database",
         ("diesel" | "sqlx", ["database", "reset" | "drop", ..]) | ("dbmate", ["drop", ..]) => "it drops a database",
         // It runs every command that it is given.
@@ -147,9 +148,15 @@ fn hosted(site: &Site<'_>, call: &Call, words: &[&str]) -> Option<Findings> {
         ("heroku", ["pg:psql", ..]) => (&["-c", "--command"], &["-f", "--file"]),
         ("wrangler", ["d1", "execute", ..]) if !call.has_any(&["--local"]) => (&["--command"], &["--file"]),
         ("turso", ["db", "shell", ..]) => (&[], &[]),
+        ("prisma", ["db", "execute", ..]) => (&[], &["--file"]),
         _ => return None,
     };
     Some(client_call(site, call, &call.name(), options))
+}
+
+/// The destructive statement in a text that is given to a database, if there is one.
+pub(super) fn destructive(text: &str) -> Option<String> {
+    sql::destructive(text, sql::Dialect::Other)
 }
 
 /// The statements that the output of a client would be: `select 'drop table ' || name …`.
@@ -230,7 +237,7 @@ fn keys(call: &Call, words: &[&str]) -> bool {
         let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
         match plain.as_slice() {
             ["flushall" | "flushdb", ..] | ["del" | "unlink", "*"] => true,
-            ["eval", code, ..] => code.contains("flushall") || code.contains("flushdb"),
+            ["eval", code @ ..] => code.iter().any(|word| word.contains("flushall") || word.contains("flushdb")),
             _ => false,
         }
     };

@@ -158,7 +158,7 @@ fn judge_verb(site: &Site<'_>, git: &Git) -> Findings {
         "clean" => clean::clean(site, git),
         "rm" => work_tree::removed(site, git),
         "stash" => history::stash(git),
-        "branch" => branch::deleted(git),
+        "branch" => branch::deleted(git).or_else(|| branch::replaced(git)),
         "apply" => work_tree::reversed(site, git),
         "reflog" if git.call.has_any(&["-n", "--dry-run"]) => None,
         "reflog"

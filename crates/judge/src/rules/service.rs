@@ -1,5 +1,6 @@
 //! Services: clusters, clouds, containers with data, packages and repositories that others rely on.
 
+use super::storage;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
 use crate::line::command;
@@ -7,7 +8,7 @@ use crate::site::Site;
 
 /// Judges a call of a service's client by the words that its command begins with.
 pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
-    if call.is_dry_run() || command::asks_for_help(call) {
+    if call.is_dry_run() || command::asks_for_help(call) || storage::is_on_this_machine(site, call) {
         return None;
     }
     let words = command::words(call);
@@ -37,7 +38,8 @@ fn clusters(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("helm", ["uninstall" | "delete" | "del" | "un", ..]) => "it removes a release from a cluster",
         ("eksctl" | "kops", ["delete", "cluster" | "nodegroup" | "fargateprofile", ..])
         | ("kind", ["delete", "cluster" | "clusters", ..])
-        | ("k3d", ["cluster", "delete", ..]) => "it deletes a cluster",
+        | ("k3d", ["cluster", "delete", ..])
+        | ("minikube", ["delete", ..]) => "it deletes a cluster",
         _ => return None,
     })
 }
@@ -94,10 +96,18 @@ fn infrastructure(call: &Call, words: &[&str]) -> Option<&'static str> {
         | ("pulumi", ["state", "delete", ..] | ["stack", "rm" | "remove", ..]) => Some(forgets),
         ("terraform" | "tofu" | "terragrunt" | "cdk" | "cdktf", ["destroy" | "destroy-all", ..]) => Some(destroys),
         ("terraform" | "tofu" | "terragrunt", ["apply", ..]) => {
-            call.has_any(&["-destroy", "--destroy"]).then_some(destroys)
+            call.has_any(&["-destroy", "--destroy", "-replace", "--replace"]).then_some(destroys)
         }
         ("pulumi", ["destroy" | "down" | "dn", ..]) => (!call.has_any(&["--preview-only"])).then_some(destroys),
-        ("serverless" | "sls", ["remove", ..]) | ("sam", ["delete", ..]) => Some("it removes a deployed stack"),
+        ("serverless" | "sls", ["remove", ..]) | ("sam", ["delete", ..]) | ("eb", ["terminate", ..]) => {
+            Some("it removes a deployed stack")
+        }
+        ("vagrant", ["destroy", ..]) | ("podman", ["machine", "rm" | "reset", ..]) => {
+            Some("it deletes a machine with the data in it")
+        }
+        ("virsh", ["undefine", ..]) => {
+            call.has_any(&["--remove-all-storage", "--storage"]).then_some("it deletes a machine with the data in it")
+        }
         _ => None,
     }
 }
@@ -235,6 +245,9 @@ fn stores(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("vault", ["secrets" | "auth", "disable", ..]) => secrets,
         ("bq", ["rm", ..]) => "it deletes tables or a data set",
         ("turso", [_, "destroy", ..]) => "it destroys a database",
+        ("nats", ["stream" | "str" | "kv" | "object" | "obj", "rm" | "purge" | "del" | "delete", ..]) => {
+            "it deletes a stream with its messages"
+        }
         (name, _) if name.starts_with("kafka-topics") && call.has_any(&["--delete"]) => {
             "it deletes a topic with its messages"
         }

@@ -3,12 +3,18 @@
 //! One object by its full name is everyday work. A bucket, all that is below a name, or what a comparison finds too much is
 //! not, because nobody listed it.
 
+use super::delete::targets::{self, Manner};
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
 use crate::line::command;
+use crate::line::field::Field;
+use crate::site::Site;
 
 /// Judges a call of a client for cloud storage.
-pub(super) fn judge(call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
+    if is_on_this_machine(site, call) {
+        return None;
+    }
     let words = command::words(call);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let removes = match (call.name().as_str(), words.as_slice()) {
@@ -37,7 +43,31 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
     let trial = matches!((call.name().as_str(), words.first()), ("gsutil", Some(&"rsync"))) && call.has_short(&['n']);
     let only_shows = call.is_dry_run() || command::asks_for_help(call) || trial;
     let held = removes && !only_shows;
+    if held && let Some(folder) = mirrored_here(call, &words) {
+        return targets::judge(site, call.place, Manner::Recursive, &[folder]);
+    }
     held.then(|| Hold::plain(GuardRule::Service, "it deletes a bucket, or everything below a name in one"))
+}
+
+/// The folder of this machine that a comparison makes like a bucket: what is too much is deleted here.
+fn mirrored_here(call: &Call, words: &[&str]) -> Option<Field> {
+    let compares = words.iter().take(3).any(|word| matches!(*word, "sync" | "rsync" | "mirror"));
+    let target = call.operands().last().copied().filter(|_| compares)?;
+    let text = target.text();
+    // `remote:path` is somewhere else too.
+    let is_here = !text.is_empty() && !text.contains(':') && !matches!(call.name().as_str(), "mc" | "mcli");
+    is_here.then(|| target.clone())
+}
+
+/// Whether a client speaks to a stand-in of the cloud on this machine.
+pub(super) fn is_on_this_machine(site: &Site<'_>, call: &Call) -> bool {
+    let option = call.option(&["--endpoint-url", "--endpoint"]).and_then(|field| field.known());
+    let variable = || call.variable("AWS_ENDPOINT_URL").or_else(|| site.state.variable("AWS_ENDPOINT_URL").known());
+    let Some(address) = option.or_else(variable) else { return false };
+    let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);
+    let host = host.split(['/', '?']).next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]" | "localstack" | "minio" | "host.docker.internal")
 }
 
 /// Whether more is removed than one object that is named in full.

@@ -51,6 +51,25 @@ pub(super) fn deleted(git: &Git) -> Option<Hold> {
     None
 }
 
+/// `git branch -M OLD NEW` and `-C OLD NEW`: another branch takes the name of one that is there, and its reflog goes with it.
+pub(super) fn replaced(git: &Git) -> Option<Hold> {
+    let call = &git.call;
+    let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
+    let moves = call.has_short(&['m']) || call.has_any(&["--move"]);
+    let copies = call.has_short(&['c']) || call.has_any(&["--copy"]);
+    if !(call.has_short(&['M', 'C']) || (forced && (moves || copies))) {
+        return None;
+    }
+    let repo = git.repo.as_ref()?;
+    let names: Vec<String> = operands(&call.args, &VALUES).iter().filter_map(Field::known).collect();
+    let (old, new) = match names.as_slice() {
+        [new] => (repo.branches(), new),
+        [old, new] => (vec![old.clone()], new),
+        _ => return None,
+    };
+    if old.contains(new) { None } else { lost(repo, new) }
+}
+
 /// What is lost with a local branch.
 pub(super) fn lost(repo: &Repo, name: &str) -> Option<Hold> {
     let course = repo.course();
