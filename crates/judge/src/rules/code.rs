@@ -165,7 +165,10 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
     let mut commands: Vec<String> =
         skeleton.literals().iter().filter(|one| one.runs == Runs::Itself).map(|one| one.text.clone()).collect();
     for runner in RUNNERS {
-        commands.extend(skeleton.calls_of(runner).into_iter().filter_map(|at| command(&skeleton, at, runner)));
+        let renamed = binding::aliases(&skeleton, runner);
+        let names = std::iter::once(runner).chain(renamed.iter().map(String::as_str));
+        let calls = names.flat_map(|name| skeleton.calls_of(name));
+        commands.extend(calls.filter_map(|at| command(&skeleton, at, runner)));
     }
     if language == Language::JavaScript {
         commands.extend(tagged(&skeleton));
@@ -313,6 +316,12 @@ impl Argument {
 /// The command that a call runs: one text for a shell, or a program with its arguments.
 fn command(skeleton: &Skeleton, from: usize, runner: &str) -> Option<String> {
     let mut arguments = arguments(skeleton, from);
+    // `cmd = ['rm', 'x']; run(cmd)`: a name that is bound once is what it is bound to.
+    if let Some(name) = arguments.first().filter(|first| first.texts.is_empty()).map(|first| first.code.clone())
+        && let Some(at) = binding::bound_once(skeleton, &name)
+    {
+        arguments.splice(..1, self::arguments(skeleton, at));
+    }
     if NAMED_TWICE.contains(&runner) && arguments.len() > 1 {
         arguments.remove(0);
     }

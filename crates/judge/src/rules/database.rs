@@ -9,6 +9,7 @@ use crate::line::call::{Call, Place, rest_of};
 use crate::line::command;
 use crate::line::field::Field;
 use crate::line::stream::Stream;
+use crate::losses;
 use crate::site::Site;
 use crate::world::{Spot, Zone};
 
@@ -51,6 +52,7 @@ pub(super) fn judge_tool(site: &Site<'_>, call: &Call) -> Findings {
         return findings;
     }
     let reason = dropped(call, &words).or_else(|| migrated(call, &words).filter(|_| !is_test(site, call)));
+    let reason = reason.filter(|_| !has_throwaway_address(site, call));
     reason.map(|reason| Hold::plain(GuardRule::Database, reason)).into()
 }
 
@@ -133,6 +135,11 @@ pub(super) fn lists_tasks(call: &Call) -> bool {
 /// Whether a command is for a database of tests: `RAILS_ENV=test`, before it or among its words, or `--env testing`.
 fn is_test(site: &Site<'_>, call: &Call) -> bool {
     let is_name = |value: &str| matches!(value, "test" | "testing");
+    let settings =
+        call.variable("DJANGO_SETTINGS_MODULE").or_else(|| site.state.variable("DJANGO_SETTINGS_MODULE").known());
+    if settings.is_some_and(|module| module.rsplit('.').next().is_some_and(is_name)) {
+        return true;
+    }
     let variables = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DJANGO_ENV"];
     let set = variables.iter().filter_map(|name| call.variable(name).or_else(|| site.state.variable(name).known()));
     let given = call.options(&["--env", "--environment"]).into_iter().filter_map(|field| field.known());
@@ -140,6 +147,17 @@ fn is_test(site: &Site<'_>, call: &Call) -> bool {
         word.split_once('=').filter(|(name, _)| variables.contains(name)).map(|(_, value)| value.to_owned())
     });
     set.chain(given).chain(among).any(|value| is_name(&value))
+}
+
+/// Whether the address that a tool takes from its environment is that of a database in memory or below the temporary folder.
+fn has_throwaway_address(site: &Site<'_>, call: &Call) -> bool {
+    let named = call.variable("DATABASE_URL").or_else(|| site.state.variable("DATABASE_URL").known());
+    named.is_some_and(|address| {
+        let (scheme, place) = address.split_once(':').unwrap_or_default();
+        let path = place.trim_start_matches('/');
+        matches!(scheme, "file" | "sqlite" | "sqlite3")
+            && (path == ":memory:" || path.is_empty() || (place.starts_with('/') && path.starts_with("tmp/")))
+    })
 }
 
 /// Clients of services that speak SQL to a database somewhere else.
@@ -218,14 +236,14 @@ fn included(site: &Site<'_>, text: &str) -> Vec<String> {
     paths.filter_map(|path| site.contents(&path).text().map(str::to_owned)).collect()
 }
 
-/// A database in memory or below the temporary folder. Of one that is not there nobody knows where it is: it may be
+/// A database in memory, below the temporary folder or in a folder that a build makes. Of one that is not there nobody knows where it is: it may be
 /// made by a program that the line starts first.
 fn is_throwaway(site: &Site<'_>, file: &Field) -> bool {
-    if file.known().is_some_and(|name| matches!(name.as_str(), ":memory:" | "")) {
+    if file.known().is_some_and(|name| matches!(name.as_str(), ":memory:" | "" | "file::memory:")) {
         return true;
     }
     site.world.spots(file, site.state.cwd()).iter().all(|spot| match spot {
-        Spot::Path(path) => site.world.zone(path) == Zone::Temporary,
+        Spot::Path(path) => site.world.zone(path) == Zone::Temporary || losses::is_product(site.world, path),
         Spot::Contents(_) | Spot::Unknown(..) => false,
     })
 }

@@ -83,6 +83,21 @@ pub(super) fn compared(skeleton: &Skeleton, name: &str, place: usize) -> Option<
     texts.filter(|texts| !texts.is_empty())
 }
 
+/// Behind the `=` of the only place where a name is given a value; none where there are more, or none.
+pub(super) fn bound_once(skeleton: &Skeleton, name: &str) -> Option<usize> {
+    if name.is_empty() || !name.chars().all(is_name) {
+        return None;
+    }
+    let behind = |at: &usize| {
+        let rest = skeleton.code.iter().enumerate().skip(*at).find(|(_, letter)| !letter.is_whitespace());
+        let (place, letter) = rest?;
+        let is_assigned = *letter == '=' && !matches!(skeleton.code.get(place + 1), Some('=' | '>'));
+        is_assigned.then_some(place + 1)
+    };
+    let places: Vec<usize> = skeleton.calls_of(name).iter().filter_map(behind).collect();
+    if let [only] = places.as_slice() { Some(*only) } else { None }
+}
+
 /// Whether what stands behind a condition leads into its body. A statement on the way is the body instead: behind
 /// `if name == 'a': continue` every other name is reached.
 fn opens_body(behind: &str) -> bool {
