@@ -38,8 +38,9 @@ fn clusters(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("helm", ["uninstall" | "delete" | "del" | "un", ..]) => "it removes a release from a cluster",
         ("eksctl" | "kops", ["delete", "cluster" | "nodegroup" | "fargateprofile", ..])
         | ("kind", ["delete", "cluster" | "clusters", ..])
-        | ("k3d", ["cluster", "delete", ..])
-        | ("minikube", ["delete", ..]) => "it deletes a cluster",
+        | ("k3d", ["cluster", "delete", ..]) => "it deletes a cluster",
+        // One by itself is made again in a minute.
+        ("minikube", ["delete", ..]) if call.has_any(&["--all", "--purge"]) => "it deletes every cluster",
         _ => return None,
     })
 }
@@ -102,9 +103,7 @@ fn infrastructure(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("serverless" | "sls", ["remove", ..]) | ("sam", ["delete", ..]) | ("eb", ["terminate", ..]) => {
             Some("it removes a deployed stack")
         }
-        ("vagrant", ["destroy", ..]) | ("podman", ["machine", "rm" | "reset", ..]) => {
-            Some("it deletes a machine with the data in it")
-        }
+        ("podman", ["machine", "rm" | "reset", ..]) => Some("it deletes a machine with the data in it"),
         ("virsh", ["undefine", ..]) => {
             call.has_any(&["--remove-all-storage", "--storage"]).then_some("it deletes a machine with the data in it")
         }
