@@ -1,6 +1,7 @@
 //! The policy that a verb runs under, as its flags choose it, and what a rule reads of it.
 
 use crate::error::Problem;
+use crate::print;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use tripwire_core::policy::{Policy, Profile};
@@ -48,6 +49,20 @@ impl PolicyArgs {
         match &self.policy {
             Some(_) => self.loaded(),
             None => Ok(policy_file::load_for(layout)?),
+        }
+    }
+
+    /// The same for a verb that only shows settings: where the files of the workspace are broken, the defaults and what is wrong,
+    /// which is said at once. A file that is named must be good.
+    pub(crate) fn in_workspace_or_defaults(&self, layout: &Layout) -> Result<(Loaded, Option<String>), Problem> {
+        match self.in_workspace(layout) {
+            Ok(loaded) => Ok((loaded, None)),
+            Err(problem) if self.policy.is_some() => Err(problem),
+            Err(problem) => {
+                print::say(&format!("WARNING: {problem}; {}", problem.hint()));
+                print::say("these are the defaults; no session begins before that is corrected");
+                Ok((Loaded::default(), Some(problem.to_string())))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Problem;
 use crate::print;
+use crate::shell_word::shell_word;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tripwire_clients::Client;
@@ -56,6 +57,14 @@ impl Where {
         self.workspace.as_deref()
     }
 
+    /// The option with which an advised command means the same workspace wherever it is pasted, with a space before it; nothing
+    /// where none was given.
+    pub(crate) fn option(&self) -> String {
+        self.given()
+            .map(|given| workspace_option(&self.folder().unwrap_or_else(|_| given.to_owned())))
+            .unwrap_or_default()
+    }
+
     /// The folder that was named, or the current one, as it really is.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
@@ -72,6 +81,13 @@ impl Which {
         self.find_if_any(layout)?.ok_or_else(|| Problem::NoSession { folder: layout.folder().to_owned() })
     }
 
+    /// The options with which an advised command means the same session, with a space before each; nothing where none was
+    /// given.
+    pub(crate) fn options(&self) -> String {
+        let session = self.named().map(|session| format!(" --session {session}")).unwrap_or_default();
+        format!("{}{session}", self.place.option())
+    }
+
     /// The session that was named.
     pub(crate) fn named(&self) -> Option<&str> {
         self.session.as_deref()
@@ -84,6 +100,11 @@ impl Which {
             None => Ok(views::newest(layout)?),
         }
     }
+}
+
+/// The option that names this workspace in an advised command.
+pub(crate) fn workspace_option(root: &Path) -> String {
+    format!(" --workspace {}", shell_word(root))
 }
 
 /// The role that a verb acts in.

@@ -127,9 +127,9 @@ impl Explanation<'_> {
         self.evidence.iter().map(|proof| (proof.number, words::in_short(&proof.input.what))).collect()
     }
 
-    /// For a person.
+    /// For a person; the command that it advises gets these options, each with a space before it.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub fn in_words(&self, options: &str) -> String {
         let pair = &self.pair;
         let mut lines = vec![
             format!("decision {} of {}, {}, journal record {}", pair.number, self.session, pair.wall, pair.record),
@@ -168,7 +168,7 @@ impl Explanation<'_> {
         }
         lines.push(format!("policy     sha256:{}, frozen at the session's start", self.hash));
         if self.is_tunable() {
-            lines.push(format!("next       `tripwire tune {}` if it was a false alarm", self.pair.number));
+            lines.push(format!("next       `tripwire tune {}{options}` if it was a false alarm", self.pair.number));
         }
         lines.join("\n")
     }

@@ -256,7 +256,7 @@ pub fn decision(model: &ReadModel, workspace: &Workspace, name: &str, i: u64) ->
             .collect();
         let evidence = explained.evidence_words();
         let mut value = explained.as_json()?;
-        value["words"] = json!(explained.in_words());
+        value["words"] = json!(explained.in_words(""));
         value["titles"] = json!(titles);
         value["evidenceWords"] = json!(evidence);
         Ok(value)

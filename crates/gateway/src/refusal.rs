@@ -9,6 +9,9 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// What every refusal begins with, so that people know who speaks.
+const SPEAKER: &str = "tripwire: ";
+
 /// Why a request was not passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedRequest {
@@ -128,7 +131,9 @@ impl RefusedRequest {
     }
 
     fn message(&self) -> String {
-        format!("tripwire: {}; {}", self.reason, self.hint)
+        // A guard's own words say already who speaks.
+        let reason = self.reason.strip_prefix(SPEAKER).unwrap_or(&self.reason);
+        format!("{SPEAKER}{reason}; {}", self.hint)
     }
 
     /// The error as the API writes it.
@@ -178,5 +183,18 @@ impl RefusedRequest {
             reply.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
         }
         reply
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_once_who_speaks() {
+        for reason in ["held: a loop", "tripwire: held: a loop"] {
+            let refused = RefusedRequest::new(RefusalKind::Forbidden, reason, "look at it");
+            assert_eq!(refused.message(), "tripwire: held: a loop; look at it");
+        }
     }
 }

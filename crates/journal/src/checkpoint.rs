@@ -2,7 +2,10 @@
 //!
 //! Each checkpoint is a note in `checkpoints/` of the session's directory. The last one is kept a second time where the
 //! key is, so that removing records together with their checkpoints is found as well. Making one reads only the records
-//! since the one before it.
+//! since the one before it, if the same key signed that one.
+//!
+//! Several keys may sign the same journal, as when a second account stops a session: a note then carries a signature of
+//! each, and none removes what another one signed.
 
 use std::path::{Path, PathBuf};
 
@@ -51,34 +54,84 @@ impl<S: Storage> Journal<S> {
     fn sign(&self, signer: &Signer, witness: Option<&Path>) -> Result<Checkpoint, JournalError> {
         let dir = directory(&self.paths);
         self.storage.create_dir(&dir).map_err(|error| JournalError::io("create", &dir, error))?;
-        let mut growth = self.growth(signer)?;
-        let Growth { frontier, place } = &mut growth;
-        self.visit(place, usize::MAX, |_line, raw| {
-            frontier.push(raw);
-            Ok(())
-        })?;
+        let growth = self.grown(signer, witness)?;
+        let frontier = &growth.frontier;
         let checkpoint = Checkpoint { origin: origin(&self.paths), size: frontier.size(), root: frontier.root() };
-        let path = note_path(&self.paths, checkpoint.size);
-        let note = match self.read_note(&path)? {
-            Some((text, read)) if read.verified_by(&signer.verifier()) == Some(&checkpoint) => text,
-            Some((_text, read)) if read.verified_by(&signer.verifier()).is_some() => {
-                let size = checkpoint.size;
-                let cause = DamageCause::CheckpointDisagrees { size };
-                return Err(Damage::new(0, cause).into());
-            }
-            Some(_) | None => {
-                let text = checkpoint.sign(signer);
-                self.put(&path, text.as_bytes())?;
-                text
-            }
-        };
-        self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
         if let Some(witness) = witness {
             let parent = witness.parent().unwrap_or(witness);
             self.storage.create_dir(parent).map_err(|error| JournalError::io("create", parent, error))?;
-            self.put(witness, note.as_bytes())?;
         }
+        let kept = self.keep(&checkpoint, signer);
+        // Where the note cannot be kept because of another key's word, the own word is still kept outside.
+        if let (Ok(()) | Err(JournalError::Checkpoint { .. }), Some(witness)) = (&kept, witness) {
+            self.put(witness, checkpoint.sign(signer).as_bytes())?;
+        }
+        kept?;
+        self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
         Ok(checkpoint)
+    }
+
+    /// Keeps a checkpoint's note; one that another key signed gets this signature too.
+    fn keep(&self, checkpoint: &Checkpoint, signer: &Signer) -> Result<(), JournalError> {
+        let path = note_path(&self.paths, checkpoint.size);
+        let text = match self.read_note(&path)? {
+            Some((_text, read)) if read.verified_by(&signer.verifier()) == Some(checkpoint) => return Ok(()),
+            Some((_text, read)) if read.verified_by(&signer.verifier()).is_some() => {
+                return Err(disagrees(0, checkpoint.size));
+            }
+            Some((text, read)) if read.unverified() == checkpoint => read.cosigned(&text, signer),
+            Some(_) => {
+                let cause = "a key that is not known here signed other records".to_owned();
+                return Err(JournalError::Checkpoint { path, cause });
+            }
+            None => checkpoint.sign(signer),
+        };
+        if text.len() > NOTE_BYTES_MAX {
+            return Err(JournalError::Checkpoint { path, cause: "too many keys signed it".to_owned() });
+        }
+        self.put(&path, text.as_bytes())
+    }
+
+    /// The tree over all records, compared on the way with what this key signed before.
+    fn grown(&self, signer: &Signer, witness: Option<&Path>) -> Result<Growth, JournalError> {
+        let mut growth = self.growth(signer)?;
+        let Growth { frontier, place } = &mut growth;
+        let mut signed = if frontier.size() == 0 { self.signed_before(signer, witness)? } else { Vec::new() };
+        let mut agreed = 0;
+        self.visit(place, usize::MAX, |_line, raw| {
+            frontier.push(raw);
+            while let Some(before) = signed.pop_if(|before| before.size <= frontier.size()) {
+                if before.root != frontier.root() {
+                    return Err(disagrees(agreed, before.size));
+                }
+                agreed = before.size;
+            }
+            Ok(())
+        })?;
+        match signed.first() {
+            Some(before) => Err(disagrees(frontier.size(), before.size)),
+            None => Ok(growth),
+        }
+    }
+
+    /// What this key signed of this journal, largest first.
+    fn signed_before(&self, signer: &Signer, witness: Option<&Path>) -> Result<Vec<Checkpoint>, JournalError> {
+        let dir = directory(&self.paths);
+        let names = self.storage.list(&dir).map_err(|error| JournalError::io("list", &dir, error))?;
+        let notes = note_sizes(&names).into_iter().map(|size| note_path(&self.paths, size));
+        let mut signed = Vec::new();
+        for path in notes.chain(witness.map(Path::to_owned)) {
+            let note = match self.read_note(&path) {
+                Ok(Some((_text, note))) => note,
+                // What is no note is found by verification and vouches for nothing here.
+                Ok(None) | Err(JournalError::Checkpoint { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let own = note.verified_by(&signer.verifier());
+            signed.extend(own.filter(|own| own.origin == origin(&self.paths) && own.size > 0).cloned());
+        }
+        signed.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.size));
+        Ok(signed)
     }
 
     /// The tree of the last checkpoint if a signature vouches for it, else an empty one that reads everything.
@@ -98,9 +151,7 @@ impl<S: Storage> Journal<S> {
             let end = self.place();
             if growth.place.records() > end.records() || growth.place.segment > end.segment {
                 // A signature vouches for records in places that are not there any more.
-                let size = signed.size;
-                let cause = DamageCause::CheckpointDisagrees { size };
-                return Err(Damage::new(end.records().min(size), cause).into());
+                return Err(disagrees(end.records().min(signed.size), signed.size));
             }
             return Ok(growth);
         }
@@ -114,6 +165,11 @@ impl<S: Storage> Journal<S> {
     fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         storage::replace(&self.storage, path, bytes).map_err(|error| JournalError::io("write", path, error))
     }
+}
+
+/// That the records since `index` are not those of the own checkpoint of this size.
+fn disagrees(index: u64, size: u64) -> JournalError {
+    Damage::new(index, DamageCause::CheckpointDisagrees { size }).into()
 }
 
 /// A note as text and taken apart; a missing file is `None`, a file that is no note is an error.

@@ -32,6 +32,16 @@ pub enum JournalError {
     /// The journal does not verify.
     #[error(transparent)]
     Damaged(#[from] Damage),
+    /// The ledger of model calls does not verify.
+    #[error("the ledger of model calls is damaged at record {index} in `{}`: {cause}", file.display())]
+    Ledger {
+        /// The file that holds the record, as far as one does.
+        file: PathBuf,
+        /// The first bad record.
+        index: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// This handle met an I/O error before, so what it believes about the file may be wrong.
     #[error("this journal handle failed before and accepts nothing more")]
     Poisoned,
@@ -114,6 +124,14 @@ impl Explain for JournalError {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
                     .into()
             }
+            Self::Ledger { file, .. } => {
+                let folder = file.parent().unwrap_or(file).display();
+                format!(
+                    "stop the gateway, then restore `{folder}` from a copy, or move it away: the next start begins a new ledger, in \
+                     which nothing is spent yet"
+                )
+                .into()
+            }
             Self::Poisoned => "run the same command again: opening the journal again recovers it".into(),
             Self::ReadOnly => "this is a defect of tripwire; please report it".into(),
             Self::Newer { .. } => "use the newer tripwire that wrote the file".into(),
@@ -140,6 +158,7 @@ impl Explain for JournalError {
             Self::Io { .. }
             | Self::Locked { .. }
             | Self::Damaged(_)
+            | Self::Ledger { .. }
             | Self::Poisoned
             | Self::ReadOnly
             | Self::Newer { .. }
@@ -212,6 +231,18 @@ pub enum DamageCause {
     CheckpointDisagrees {
         /// How many records the checkpoint covers.
         size: u64,
+    },
+    /// The same by the word of a key that is not known here.
+    #[error("the records up to {size} are not those of the checkpoint that an unknown key signed")]
+    UnknownKeyDisagrees {
+        /// How many records the checkpoint covers.
+        size: u64,
+    },
+    /// A checkpoint was changed, so it proves nothing about any record.
+    #[error("{which} was changed: it is not what the key signed")]
+    CheckpointChanged {
+        /// Which one, in words.
+        which: String,
     },
     /// The body is a pointer to a blob that is missing or changed.
     #[error("its blob `{digest}` is {state}")]

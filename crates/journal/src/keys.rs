@@ -122,6 +122,14 @@ impl KeyHome {
         Ok(signer)
     }
 
+    /// Whether there is a key for signing. Nothing is made.
+    ///
+    /// # Errors
+    /// Something is there that cannot be used: others can read it, or it is no key.
+    pub fn has_key(&self) -> Result<bool, JournalError> {
+        Ok(read_secret(&self.secret_path())?.is_some())
+    }
+
     /// What the placeholders of secrets are made from: bound to the key for signing, which is made on first use.
     ///
     /// # Errors

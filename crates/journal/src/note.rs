@@ -82,6 +82,21 @@ impl SignedCheckpoint {
     pub fn verified_by(&self, verifier: &Verifier) -> Option<&Checkpoint> {
         self.signatures.iter().any(|found| found.is_of(verifier, &self.text)).then_some(&self.checkpoint)
     }
+
+    /// Whether a signature line names this key, be its signature right or not.
+    pub(crate) fn names(&self, verifier: &Verifier) -> bool {
+        self.signatures.iter().any(|found| found.name == verifier.name && found.id == verifier.id())
+    }
+
+    /// The keys that the signature lines name, each as the beginning of its verifier key: `NAME+ID`.
+    pub(crate) fn key_names(&self) -> impl Iterator<Item = String> {
+        self.signatures.iter().map(|found| format!("{}+{}", found.name, hex(found.id)))
+    }
+
+    /// The whole note with one more signature: those that it has stay.
+    pub(crate) fn cosigned(&self, note: &str, signer: &Signer) -> String {
+        format!("{note}{}", signer.signature_line(&self.text))
+    }
 }
 
 /// A key that signs checkpoints.
@@ -108,9 +123,13 @@ impl Signer {
     /// A text of whole lines with this key's signature behind it.
     #[must_use]
     pub fn seal(&self, text: &str) -> String {
+        format!("{text}\n{}", self.signature_line(text))
+    }
+
+    fn signature_line(&self, text: &str) -> String {
         let mut blob = self.verifier().id().to_vec();
         blob.extend(self.key.sign(text.as_bytes()).to_bytes());
-        format!("{text}\n{DASH} {} {}\n", self.name, STANDARD.encode(blob))
+        format!("{DASH} {} {}\n", self.name, STANDARD.encode(blob))
     }
 
     /// The public half.
@@ -284,6 +303,19 @@ mod tests {
         assert!(Signer::parse(&secret.replace("journal", "jornal")).is_none());
         assert!(Verifier::parse("a+b").is_none());
         assert!(!format!("{signer:?}").contains(&secret));
+    }
+
+    #[test]
+    fn a_second_signature_leaves_the_first_one_valid() {
+        let note = checkpoint().sign(&signer());
+        let other = Signer::from_seed("tripwire-journal", &[8; 32]);
+        let both = SignedCheckpoint::parse(&note).unwrap().cosigned(&note, &other);
+        let read = SignedCheckpoint::parse(&both).unwrap();
+        for key in [signer().verifier(), other.verifier()] {
+            assert_eq!(read.verified_by(&key), Some(&checkpoint()));
+            assert!(read.names(&key) && read.key_names().any(|name| key.to_string().starts_with(&name)));
+        }
+        assert!(!read.names(&Signer::from_seed("tripwire-journal", &[9; 32]).verifier()));
     }
 
     /// The key id is SHA-256(name, line feed, algorithm, key) cut to four bytes; computed here by another way.

@@ -1,9 +1,13 @@
 //! Where a session keeps its files.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use tripwire_fs::bounded;
 
 use crate::names;
+use crate::recover::SEGMENT_READ_MAX;
 use crate::session_id::SessionId;
+use crate::storage::offset;
 use crate::wall_clock::WallClock;
 
 /// Where a session keeps its files.
@@ -51,6 +55,24 @@ impl SessionPaths {
     #[must_use]
     pub fn blobs(&self) -> &Path {
         &self.blobs
+    }
+
+    /// The segment that holds a record, or the last one if none does; where there is none, the first one's name.
+    #[must_use]
+    pub fn segment_of(&self, index: u64) -> PathBuf {
+        let (mut last, mut before) = (self.segment(1), 0);
+        for number in 1.. {
+            let path = self.segment(number);
+            let Ok(file) = File::open(&path) else { break };
+            let limit = u64::try_from(SEGMENT_READ_MAX).unwrap_or(u64::MAX);
+            let bytes = bounded::read_beginning(file, limit).unwrap_or_default();
+            before += offset(bytes.iter().filter(|byte| **byte == b'\n').count());
+            last = path;
+            if index < before {
+                break;
+            }
+        }
+        last
     }
 
     pub(crate) fn head(&self) -> PathBuf {

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use tripwire_core::record::chain::Digest;
 use tripwire_testing::sized;
 
-use super::note::Signer;
+use super::note::{Checkpoint, Signer};
 use super::verify::{Report, Trust, verify};
 use super::{Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
 use crate::storage::simulated::SimulatedDisk;
@@ -358,16 +359,84 @@ mod rewritten {
         assert_eq!(report.first_bad_index, Some(40), "{report:?}");
     }
 
+    fn other() -> Signer {
+        Signer::from_seed("test", &[6; 32])
+    }
+
     #[test]
-    fn log_4_a_checkpoint_by_another_key_is_found() {
+    fn log_4_a_checkpoint_by_another_key_is_named_and_vouches_for_nothing() {
         let disk = signed();
         let mut journal = open(&disk, 5_000).unwrap();
-        let forger = Signer::from_seed("test", &[6; 32]);
-        journal.turn().unwrap().checkpoint(&forger, None).unwrap();
+        journal.turn().unwrap().checkpoint(&other(), None).unwrap();
         let report = verify(&disk, &paths(), &trust()).unwrap();
-        assert!(!report.holds(), "{report:?}");
+        assert!(report.holds(), "{report:?}");
+        assert_eq!((report.checkpoints, report.checkpoints_trusted, report.covered), (4, 3, 100));
+        let unknown = report.unknown_keys.first().unwrap();
+        assert!(report.unknown_keys.len() == 1 && other().verifier().to_string().starts_with(unknown), "{report:?}");
         let unsigned = verify(&disk, &paths(), &Trust::default()).unwrap();
         assert!(unsigned.holds() && unsigned.checkpoints_trusted == 0, "{unsigned:?}");
+    }
+
+    #[test]
+    fn log_4_a_second_key_leaves_the_first_ones_note_and_the_first_one_goes_on() {
+        let disk = signed();
+        let mut journal = open(&disk, 5_000).unwrap();
+        journal.turn().unwrap().checkpoint(&signer(), Some(&witness())).unwrap();
+        journal.turn().unwrap().checkpoint(&other(), None).unwrap();
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!((report.holds(), report.checkpoints_trusted, report.covered), (true, 4, 120), "{report:?}");
+        append(&mut journal, (120..130).map(|index: u32| index.to_string()));
+        journal.turn().unwrap().checkpoint(&signer(), Some(&witness())).unwrap();
+        let theirs = Trust { verifier: Some(other().verifier()), witness: None };
+        for (trust, covered) in [(trust(), 130), (theirs, 120)] {
+            let report = verify(&disk, &paths(), &trust).unwrap();
+            assert_eq!((report.holds(), report.covered), (true, covered), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn log_4_records_changed_under_the_own_key_are_found_although_another_key_signed_them() {
+        let forged = |index: u32| if index == 60 { "\"forged\"".to_owned() } else { index.to_string() };
+        let disk = signed();
+        rewrite(&disk, (0..120).map(forged));
+        let mut journal = open(&disk, 5_000).unwrap();
+        journal.turn().unwrap().checkpoint(&other(), None).unwrap();
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(40), "{report:?}");
+        // The own key finds it too when it is to sign next, though the other one's tree is the newest.
+        append(&mut journal, ["120".to_owned()]);
+        let refused = journal.turn().unwrap().checkpoint(&signer(), Some(&witness()));
+        assert!(matches!(&refused, Err(JournalError::Damaged(damage)) if damage.index() == 40), "{refused:?}");
+    }
+
+    #[test]
+    fn log_4_another_keys_word_about_other_records_is_left_and_found() {
+        let disk = signed();
+        let note = super::super::checkpoint::note_path(&paths(), 120);
+        let (origin, root) = (super::super::checkpoint::origin(&paths()), Digest::of(b"other records"));
+        let before = Checkpoint { origin, size: 120, root }.sign(&other()).into_bytes();
+        crate::storage::replace(&disk, &note, &before).unwrap();
+        let mut journal = open(&disk, 5_000).unwrap();
+        let refused = journal.turn().unwrap().checkpoint(&signer(), Some(&witness()));
+        assert!(matches!(refused, Err(JournalError::Checkpoint { .. })), "{refused:?}");
+        disk.tamper(&note, |bytes| assert_eq!(*bytes, before)).unwrap();
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(100), "{report:?}");
+        assert!(report.cause.unwrap().contains("an unknown key"));
+    }
+
+    #[test]
+    fn log_4_a_note_that_names_the_own_key_and_was_changed_is_found() {
+        let disk = signed();
+        let note = super::super::checkpoint::note_path(&paths(), 40);
+        disk.tamper(&note, |bytes| {
+            let end = bytes.len() - 20;
+            bytes[end] = if bytes[end] == b'A' { b'B' } else { b'A' };
+        })
+        .unwrap();
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(0), "{report:?}");
+        assert!(report.cause.unwrap().contains("the checkpoint over 40 records was changed"));
     }
 
     #[test]
@@ -393,7 +462,7 @@ fn a_damaged_or_missing_blob_is_found_at_its_record() {
     let page = journal.read(journal.beginning(), 10).unwrap();
     assert_eq!(page.records[1].body, large);
     assert!(check(&disk).holds());
-    let digest = tripwire_core::record::chain::Digest::of(large.as_bytes()).to_string();
+    let digest = Digest::of(large.as_bytes()).to_string();
     let path = paths().blobs().join("sha256").join(&digest[..2]).join(&digest);
     disk.tamper(&path, |bytes| bytes[5] = b'z').unwrap();
     assert_eq!(check(&disk).first_bad_index, Some(1));

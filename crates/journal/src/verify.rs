@@ -1,5 +1,6 @@
 //! The whole journal, from its first byte: what is there, what is missing, and which record is the first bad one.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -12,7 +13,7 @@ use super::head::{self, Head, HeadImage};
 use super::limits::LOCK_WAIT;
 use super::line::{self, Line, Tail};
 use super::merkle::Frontier;
-use super::note::{Checkpoint, Verifier};
+use super::note::{Checkpoint, SignedCheckpoint, Verifier};
 use super::paths::SessionPaths;
 use super::recover::SEGMENT_READ_MAX;
 use super::{names, segment};
@@ -21,7 +22,8 @@ use crate::storage::{self, OpenMode, Storage, offset};
 /// Whose checkpoints count, and where the last one is kept a second time.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
-    /// The key that signed them. Without one roots are compared but no signature is checked.
+    /// The key that signed them. Checkpoints of other keys, and all of them without one, are compared with the records but
+    /// vouch for nothing.
     pub verifier: Option<Verifier>,
     /// The copy outside the workspace.
     pub witness: Option<PathBuf>,
@@ -38,7 +40,7 @@ pub struct Report {
     pub checkpoints: u64,
     /// Of these, how many the trusted key signed.
     pub checkpoints_trusted: u64,
-    /// How many records the largest agreeing checkpoint covers.
+    /// How many records the largest agreeing checkpoint of the trusted key covers, or of any key where none is known.
     pub covered: u64,
     /// The first record that is missing, changed or out of place.
     pub first_bad_index: Option<u64>,
@@ -54,6 +56,8 @@ pub struct Report {
     pub session: String,
     /// Bytes of an unfinished write at the end, which the next opening cuts.
     pub torn_bytes: u64,
+    /// The other keys that the agreeing checkpoints name, each as `NAME+ID`.
+    pub unknown_keys: BTreeSet<String>,
 }
 
 impl Report {
@@ -102,6 +106,7 @@ pub fn verify<S: Storage + Clone>(storage: &S, paths: &SessionPaths, trust: &Tru
         segments: offset(snapshot.sizes.len()),
         session: paths.session().to_string(),
         torn_bytes,
+        unknown_keys: walker.passed.unknown_keys,
     })
 }
 
@@ -159,12 +164,30 @@ fn is_read_only(error: &std::io::Error) -> bool {
 struct Mark {
     checkpoint: Checkpoint,
     trust: MarkTrust,
+    /// The keys that it names beside the trusted one.
+    unknown_keys: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkTrust {
+    /// The trusted key signed it.
     Signed,
-    Unknown,
+    /// Only other keys did.
+    Foreign,
+    /// No key is trusted, so any word counts.
+    Unchecked,
+}
+
+impl MarkTrust {
+    /// Whose word a note is; `None` if it names the trusted key and that key did not sign it.
+    fn of(note: &SignedCheckpoint, trusted: Option<&Verifier>) -> Option<Self> {
+        let Some(verifier) = trusted else { return Some(Self::Unchecked) };
+        match (note.verified_by(verifier).is_some(), note.names(verifier)) {
+            (true, _) => Some(Self::Signed),
+            (false, false) => Some(Self::Foreign),
+            (false, true) => None,
+        }
+    }
 }
 
 /// How the checkpoints fared.
@@ -173,6 +196,7 @@ struct Passed {
     agreeing: u64,
     trusted: u64,
     covered: u64,
+    unknown_keys: BTreeSet<String>,
 }
 
 struct Walker<'journal, S> {
@@ -189,7 +213,7 @@ struct Walker<'journal, S> {
 }
 
 impl<S: Storage> Walker<'_, S> {
-    /// Reads all checkpoints; one that is no note, of another journal or not signed by the trusted key is a finding.
+    /// Reads all checkpoints; one that is no note, of another journal or changed since the trusted key signed it is a finding.
     fn collect_marks(&mut self, trust: &Trust) -> Result<(), JournalError> {
         let dir = checkpoint::directory(self.paths);
         let names = match self.storage.list(&dir) {
@@ -214,23 +238,27 @@ impl<S: Storage> Walker<'_, S> {
             };
             let found = note.unverified();
             let is_ours = found.origin == checkpoint::origin(self.paths) && size.is_none_or(|size| size == found.size);
-            let signed = trust.verifier.as_ref().map(|verifier| note.verified_by(verifier).is_some());
-            if !is_ours || signed == Some(false) {
-                self.distrust(size);
-                continue;
+            match MarkTrust::of(&note, trust.verifier.as_ref()) {
+                Some(mark_trust) if is_ours => {
+                    let own = trust.verifier.as_ref().map(Verifier::to_string).unwrap_or_default();
+                    let unknown_keys = note.key_names().filter(|name| !own.starts_with(name)).collect();
+                    self.marks.push(Mark { checkpoint: found.clone(), trust: mark_trust, unknown_keys });
+                }
+                Some(_) | None => self.distrust(size),
             }
-            self.marks.push(Mark {
-                checkpoint: found.clone(),
-                trust: if signed == Some(true) { MarkTrust::Signed } else { MarkTrust::Unknown },
-            });
         }
-        self.marks.sort_by_key(|mark| std::cmp::Reverse(mark.checkpoint.size));
+        // Of one size the words of other keys come first: what the trusted key vouches for must not hide a contradiction.
+        self.marks.sort_by_key(|mark| (std::cmp::Reverse(mark.checkpoint.size), mark.trust == MarkTrust::Foreign));
         Ok(())
     }
 
     /// A checkpoint that cannot be trusted proves nothing about any record, so the first one is suspect.
     fn distrust(&mut self, size: Option<u64>) {
-        let cause = DamageCause::CheckpointDisagrees { size: size.unwrap_or_default() };
+        let which = match size {
+            Some(size) => format!("the checkpoint over {size} records"),
+            None => "the copy of the last checkpoint beside the key".to_owned(),
+        };
+        let cause = DamageCause::CheckpointChanged { which };
         self.findings.push(Damage::new(0, cause));
     }
 
@@ -306,14 +334,24 @@ impl<S: Storage> Walker<'_, S> {
         while let Some(mark) = self.marks.pop_if(|mark| mark.checkpoint.size == size) {
             if mark.checkpoint.root != self.frontier.root() {
                 // The records agree among themselves, so all that is known is that one since the last agreement differs.
-                let cause = DamageCause::CheckpointDisagrees { size };
+                let cause = match mark.trust {
+                    MarkTrust::Signed | MarkTrust::Unchecked => DamageCause::CheckpointDisagrees { size },
+                    MarkTrust::Foreign => DamageCause::UnknownKeyDisagrees { size },
+                };
                 let damage = Damage::new(self.passed.covered, cause);
                 self.findings.push(damage);
                 continue;
             }
             self.passed.agreeing += 1;
-            self.passed.trusted += u64::from(mark.trust == MarkTrust::Signed);
-            self.passed.covered = size;
+            self.passed.unknown_keys.extend(mark.unknown_keys);
+            match mark.trust {
+                MarkTrust::Signed => {
+                    self.passed.trusted += 1;
+                    self.passed.covered = size;
+                }
+                MarkTrust::Unchecked => self.passed.covered = size,
+                MarkTrust::Foreign => {}
+            }
         }
     }
 

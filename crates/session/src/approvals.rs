@@ -288,11 +288,11 @@ pub fn is_open(driver: &Driver, code: &Label) -> bool {
 }
 
 /// Waits, with nothing locked, until a held command was answered, something else happened to its session, or the time is over.
+/// What happened may leave the question open: then the caller asks the engine again and waits on.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn wait(driver: &mut Driver, code: &Label, at_most: Duration) -> Result<(), DriverError> {
-    let until = Instant::now() + at_most;
+pub fn wait(driver: &mut Driver, code: &Label, until: Instant) -> Result<(), DriverError> {
     while Instant::now() < until {
         std::thread::sleep(LOOK_AGAIN.min(until.saturating_duration_since(Instant::now())));
         if driver.has_news(clock::now())? {

@@ -222,6 +222,16 @@ pub fn workspace_redactor(
     Ok(sources(layout, "", signing, policy).redactor()?)
 }
 
+/// Refuses a policy that holds a secret, as the beginning of a session does; makes nothing.
+///
+/// # Errors
+/// When it holds one, or the workspace's own secrets cannot be read.
+pub fn check_secrets(layout: &Layout, signing: Option<&Signing>, policy: &Policy) -> Result<(), DriverError> {
+    // Nothing is replaced here, so no key for placeholders is needed.
+    let sources = SecretSources { home: None, ..sources(layout, "", signing, policy) };
+    Ok(redaction::check_policy(policy, &sources.redactor()?)?)
+}
+
 /// Where the secrets of a session are known from.
 fn sources(layout: &Layout, session: &str, signing: Option<&Signing>, policy: &Policy) -> SecretSources {
     let mut sources = SecretSources {

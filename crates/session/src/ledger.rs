@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tripwire_core::ledger::{CALL_DURATION, LedgerRecord};
 use tripwire_core::record::canonical;
+use tripwire_journal::storage::Disk;
 use tripwire_journal::storage::kept::KeptDisk;
+use tripwire_journal::verify::{self, Trust};
 use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -42,7 +44,8 @@ impl LedgerBook {
     pub fn open(layout: &Layout) -> Result<Self, DriverError> {
         let paths = SessionPaths::of_ledger(layout.folder());
         let disk = KeptDisk::default();
-        Ok(Self { journal: Journal::open(disk.clone(), paths, Options::default())?, disk })
+        let journal = Journal::open(disk.clone(), paths.clone(), Options::default());
+        Ok(Self { journal: journal.map_err(|error| of_ledger(&paths, error))?, disk })
     }
 
     /// Opens the ledger of a workspace that has one, to read it. Looking makes nothing and takes nobody's lock: a gateway keeps it
@@ -53,10 +56,29 @@ impl LedgerBook {
     pub fn look(layout: &Layout) -> Result<Option<Self>, DriverError> {
         let paths = SessionPaths::of_ledger(layout.folder());
         let disk = KeptDisk::default();
-        match Journal::look(disk.clone(), paths) {
-            Ok((_, Some(damage))) => Err(JournalError::Damaged(damage).into()),
+        match Journal::look(disk.clone(), paths.clone()) {
+            Ok((_, Some(damage))) => Err(of_ledger(&paths, damage.into())),
             Ok((journal, None)) => Ok(Some(Self { journal, disk })),
             Err(JournalError::NoSession(_)) => Ok(None),
+            Err(error) => Err(of_ledger(&paths, error)),
+        }
+    }
+
+    /// How many records verify, from the first to the last; nothing where a workspace has no ledger.
+    ///
+    /// # Errors
+    /// When it is damaged, with the file and the first bad record.
+    pub fn verify(layout: &Layout) -> Result<Option<u64>, DriverError> {
+        let Some(book) = Self::look(layout)? else { return Ok(None) };
+        book.each(|_line| {})?;
+        let paths = book.journal.paths();
+        match verify::verify(&Disk, paths, &Trust::default()) {
+            Ok(verify::Report { first_bad_index: Some(index), cause, .. }) => {
+                Err(damaged(paths, index, cause.unwrap_or_default()))
+            }
+            Ok(report) => Ok(Some(report.records)),
+            // A gateway that is busy keeps the lock; what was read without it verified.
+            Err(JournalError::Locked { .. }) => Ok(Some(book.journal.records())),
             Err(error) => Err(error.into()),
         }
     }
@@ -119,19 +141,35 @@ impl LedgerBook {
     pub fn each(&self, mut show: impl FnMut(LedgerLine)) -> Result<(), DriverError> {
         let mut place = self.journal.beginning();
         loop {
-            let page = self.journal.read(place, PAGE)?;
+            let paths = self.journal.paths();
+            let page = self.journal.read(place, PAGE).map_err(|error| of_ledger(paths, error))?;
             if page.records.is_empty() {
                 return Ok(());
             }
             place = page.next;
             for record in page.records {
-                let body: LedgerBody<'_> = serde_json::from_str(&record.body)
-                    .map_err(|error| DriverError::Record { index: record.index, problem: error.to_string() })?;
+                let body: LedgerBody<'_> = serde_json::from_str(&record.body).map_err(|error| {
+                    let file = paths.segment_of(record.index);
+                    let problem = format!("the ledger of model calls, `{}`: {error}", file.display());
+                    DriverError::Record { index: record.index, problem }
+                })?;
                 let at = WallClock::from_epoch_ms(record.times.wall_ms);
                 show(LedgerLine { index: record.index, at, record: body.ledger.into_owned() });
             }
         }
     }
+}
+
+/// The same error, with the ledger's file where it is damaged: what helps a session does not help here.
+fn of_ledger(paths: &SessionPaths, error: JournalError) -> DriverError {
+    match error {
+        JournalError::Damaged(damage) => damaged(paths, damage.index(), damage.cause().to_string()),
+        other => other.into(),
+    }
+}
+
+fn damaged(paths: &SessionPaths, index: u64, cause: String) -> DriverError {
+    JournalError::Ledger { file: paths.segment_of(index), index, cause }.into()
 }
 
 /// The body of a record.

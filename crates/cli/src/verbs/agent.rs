@@ -37,6 +37,7 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::OnHold;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
 use tripwire_fs::bounded;
+use tripwire_journal::{JournalError, SessionPaths};
 use tripwire_sandbox::interrupts;
 use tripwire_session::driver::frozen_policy;
 use tripwire_session::execution::sandboxed::Network as Reach;
@@ -281,6 +282,9 @@ fn say_where(args: &AgentArgs, workspace: &Workspace) {
 fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let id = SessionId::parse(session)?;
+    if !SessionPaths::new(workspace.layout().folder(), &id).dir().is_dir() {
+        return Err(JournalError::NoSession(id.to_string()).into());
+    }
     let names = match (&args.engine, SavedEngines::of(workspace.layout(), id.as_str())) {
         (None, Ok(names)) => names,
         (None, Err(error)) => return Err(error.into()),

@@ -101,7 +101,8 @@ impl AnswerArgs {
         let workspace = self.place.look()?;
         let answered = answer::take(&workspace, id, answer, None)?;
         let command = answer::command_of(&answered.approval, &workspace);
-        say(&answered, command.as_deref(), answer.says, self.form)
+        let shown = AnswerShown { command, place: self.place.option(), form: self.form };
+        say(&answered, answer.says, &shown)
     }
 }
 
@@ -126,7 +127,8 @@ fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
     if args.scope.fleet {
         return fleet::approvals::list(args.form);
     }
-    let workspaces = if args.all { every_workspace() } else { vec![args.place.look()?] };
+    let workspaces = if args.all { every_workspace()? } else { vec![args.place.look()?] };
+    let here = args.place.look().ok();
     let mut out = Out::lock();
     let mut count = 0_usize;
     for workspace in &workspaces {
@@ -141,7 +143,9 @@ fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
             if args.all {
                 out.prose(&format!("{}:", workspace.root().display()))?;
             }
-            for line in in_words(approval, command.as_deref()) {
+            let is_here = here.as_ref().is_some_and(|here| here.root() == workspace.root());
+            let place = if is_here { args.place.option() } else { workspace::workspace_option(workspace.root()) };
+            for line in in_words(approval, command.as_deref(), &place) {
                 out.prose(&line)?;
             }
         }
@@ -154,13 +158,13 @@ fn list(args: &ApprovalsListArgs) -> Result<Exit, Problem> {
 }
 
 /// Every workspace that is known on this machine; one that cannot be opened has no queue.
-fn every_workspace() -> Vec<Workspace> {
-    let Some(state) = workspace::state_home() else { return Vec::new() };
+fn every_workspace() -> Result<Vec<Workspace>, Problem> {
+    let state = workspace::state_home().ok_or(Problem::NoHome)?;
     let known = KnownWorkspaces::of_person(&state).list();
-    known.iter().filter_map(|root| Workspace::open(root, &workspace::places()).ok()).collect()
+    Ok(known.iter().filter_map(|root| Workspace::open(root, &workspace::places()).ok()).collect())
 }
 
-fn in_words(approval: &Approval, command: Option<&str>) -> Vec<String> {
+fn in_words(approval: &Approval, command: Option<&str>, place: &str) -> Vec<String> {
     let Approval { id, kind, session, asked: _, since, what, rule, digest: _ } = approval;
     let now = clock::now().epoch_ms();
     let since = since.map(|since| format!(", asked {} ago", moment::ago(now.saturating_sub(since.epoch_ms()) / 1_000)));
@@ -169,7 +173,7 @@ fn in_words(approval: &Approval, command: Option<&str>) -> Vec<String> {
     let mut lines = vec![format!("{id}  {} [{rule}]{session}{}", kind.name(), since.unwrap_or_default())];
     lines.extend(command.map(|command| format!("  `{command}`")));
     lines.push(format!("  {what}"));
-    lines.push(format!("  tripwire approvals approve {id}{raise}   |   tripwire approvals deny {id}"));
+    lines.push(format!("  tripwire approvals approve {id}{raise}{place}   |   tripwire approvals deny {id}{place}"));
     lines
 }
 
@@ -187,7 +191,15 @@ fn as_json(approval: &Approval, command: Option<&str>, workspace: &Workspace) ->
     })
 }
 
-fn say(answered: &Answered, command: Option<&str>, says: ApprovalVerdict, form: Form) -> Result<Exit, Problem> {
+/// How an answer is shown: the held command, where it was asked, and the form.
+struct AnswerShown {
+    command: Option<String>,
+    place: String,
+    form: Form,
+}
+
+fn say(answered: &Answered, says: ApprovalVerdict, shown: &AnswerShown) -> Result<Exit, Problem> {
+    let AnswerShown { command, place, form } = shown;
     let Answered { approval: Approval { id, kind, what, .. }, session, .. } = answered;
     let verdict = says.past();
     let mut out = Out::lock();
@@ -198,12 +210,14 @@ fn say(answered: &Answered, command: Option<&str>, says: ApprovalVerdict, form: 
         out.line(&said.to_string())?;
     } else {
         let next = match (says, kind) {
-            (ApprovalVerdict::Allowed, ApprovalKind::Command) => "; it may pass once within 24 hours",
-            (ApprovalVerdict::Allowed, ApprovalKind::Review) => "; apply it with `tripwire review apply`",
-            (ApprovalVerdict::Denied, ApprovalKind::Command) => "; the agent is told when it asks",
-            (_, ApprovalKind::Budget) | (ApprovalVerdict::Denied, ApprovalKind::Review) => "",
+            (ApprovalVerdict::Allowed, ApprovalKind::Command) => "; it may pass once within 24 hours".to_owned(),
+            (ApprovalVerdict::Allowed, ApprovalKind::Review) => {
+                format!("; apply it with `tripwire review apply{place}`")
+            }
+            (ApprovalVerdict::Denied, ApprovalKind::Command) => "; the agent is told when it asks".to_owned(),
+            (_, ApprovalKind::Budget) | (ApprovalVerdict::Denied, ApprovalKind::Review) => String::new(),
         };
-        let command = command.map(|command| format!("`{command}`: ")).unwrap_or_default();
+        let command = command.as_ref().map(|command| format!("`{command}`: ")).unwrap_or_default();
         out.prose(&format!("{verdict} `{id}`: {command}{what}{next}"))?;
         out.prose(&format!("journaled in {session}"))?;
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Problem> {
         let scenario = decide::DecideArgs::checking(file.clone(), workspace.root().to_owned());
         report.items.push(checked("scenario", &name, args.form, |out| decide::run_to(&scenario, out)));
     }
-    if has_sessions(workspace.layout())? {
+    if has_journals(workspace.layout())? {
         let all = verify::VerifyArgs::of_all(&args.place);
         report.items.push(checked("verify", "journals", args.form, |out| verify::run_to(&all, out)));
     }
@@ -98,9 +98,10 @@ fn in_short(lines: &[String]) -> String {
     text
 }
 
-/// Whether there is anything to verify, be it that it was lost.
-fn has_sessions(layout: &Layout) -> Result<bool, Problem> {
-    Ok(verify::first_lost(layout).is_some() || !views::sessions(layout)?.is_empty())
+/// Whether there is anything to verify, be it that it was lost, or the gateway's ledger alone.
+fn has_journals(layout: &Layout) -> Result<bool, Problem> {
+    let others = verify::first_lost(layout).is_some() || verify::ledger_in_a_sentence(layout).is_some();
+    Ok(others || !views::sessions(layout)?.is_empty())
 }
 
 /// The scenarios that are meant, in the order of their names.

@@ -147,14 +147,17 @@ fn order(args: &OrderArgs, order: Order) -> Result<Exit, Problem> {
     }
     let workspace = args.which.place.open()?;
     let report = control::give(&workspace, args.which.named(), order, actor(&workspace, &args.reason))?;
+    let next = format!("{}{}", OrderReport::TAKEN_BACK_BY, args.which.options());
     let mut out = Out::lock();
     if args.json {
-        out.line(&report.as_json().to_string())?;
+        let mut object = report.as_json();
+        object["next"] = json!(next);
+        out.line(&object.to_string())?;
     } else {
         for line in &report.lines {
             out.prose(line)?;
         }
-        out.prose(&format!("next: `{}`", OrderReport::TAKEN_BACK_BY))?;
+        out.prose(&format!("next: `{next}`"))?;
     }
     out.flush()?;
     Ok(if report.holds { Exit::Done } else { Exit::DoesNotHold })
@@ -171,7 +174,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     let order =
         ResumeOrder { session: args.which.named(), restart: args.restart, raise: args.raise_budget.map(MicroUsd::new) };
     let report = resume::resume(&workspace, &order, &actor(&workspace, &args.reason))?;
-    print("resume", &report, args.form)
+    print("resume", &where_it_was(report, &args.which), args.form)
 }
 
 fn actor<'a>(workspace: &Workspace, reason: &'a Reason) -> Actor<'a> {
@@ -195,7 +198,17 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
         said.say("no report waits for an acknowledgement");
     }
     said.close(layout, &after);
-    print("ack", &said, Form { json: args.json })
+    print("ack", &where_it_was(said, &args.which), Form { json: args.json })
+}
+
+/// The same report, whose next command means the workspace and the session that were given.
+fn where_it_was(mut report: ResumeReport, which: &Which) -> ResumeReport {
+    report.next = report.next.map(|next| {
+        let names_it = which.named().is_some_and(|session| next.contains(session));
+        let options = if names_it { which.place.option() } else { which.options() };
+        format!("{next}{options}")
+    });
+    report
 }
 
 /// Removes the reports and tells the sessions; what was done before it failed is in the report.

@@ -27,7 +27,7 @@ pub(crate) struct ExplainArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
-    let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
+    let (loaded, _problem) = args.chosen.in_workspace_or_defaults(args.place.look()?.layout())?;
     let policy = args.chosen.over(loaded.policy, None)?;
     let mut out = Out::lock();
     match &args.rule {

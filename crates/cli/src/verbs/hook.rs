@@ -174,6 +174,8 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     if !patience.is_zero() {
         handler.held = OnHeldCall::Waits;
     }
+    // Until when a person may answer: a pause in between neither ends the wait nor begins it anew.
+    let mut answer_until = None;
     loop {
         let handled = handler.handle(call, &mut driver, &mut kept, attempt)?;
         for taken in &handled.taken {
@@ -182,8 +184,11 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
             None if let Some(code) = &handled.awaits => {
-                approvals::wait(&mut driver, code, patience)?;
-                handler.held = OnHeldCall::RefusesAfter(patience);
+                let answer_until = *answer_until.get_or_insert_with(|| Instant::now() + patience);
+                approvals::wait(&mut driver, code, answer_until)?;
+                if Instant::now() >= answer_until {
+                    handler.held = OnHeldCall::RefusesAfter(patience);
+                }
             }
             None if hooks::waits_out_pause(call, &handled.reply) && is_paused(&driver) => {
                 if let Some(reply) = wait_out_pause(call, &mut driver, until, handled.reply)? {

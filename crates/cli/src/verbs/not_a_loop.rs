@@ -41,11 +41,13 @@ pub(crate) struct NotALoopArgs {
 #[error("decision {decision} raised no alarm that the agent noticed")]
 struct NoAlarmError {
     decision: u64,
+    /// The options that name the session.
+    options: String,
 }
 
 impl Explain for NoAlarmError {
     fn hint(&self) -> Cow<'_, str> {
-        "find the alarms with `tripwire log --level override`".into()
+        format!("find the alarms with `tripwire log --level override{}`", self.options).into()
     }
 }
 
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         count: driver.view().inputs.get(),
     };
     let wrong = wrong.ok_or_else(none)?;
-    let rule = alarm(&wrong).ok_or(NoAlarmError { decision: args.decision })?;
+    let rule = alarm(&wrong).ok_or(NoAlarmError { decision: args.decision, options: args.which.options() })?;
     let file = args.out.clone().unwrap_or_else(|| {
         workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
     });
@@ -87,8 +89,9 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
             let (place, word) = (shell_word(workspace.root()), shell_word(&file));
             format!(
                 "saved {inputs} to `{shown}`; check it with `tripwire decide --check --workspace {place} {word}`: it fails until \
-                 the alarm is tuned away, for instance by `tripwire tune {}`",
-                args.decision
+                 the alarm is tuned away, for instance by `tripwire tune {}{}`",
+                args.decision,
+                args.which.options()
             )
         }
     })?;

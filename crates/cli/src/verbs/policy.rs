@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::policy::PolicyArgs;
 use crate::print::{self, Out, terminal};
-use crate::workspace::Where;
+use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::borrow::Cow;
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use tripwire_authority::{self as authority, current};
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::explain::Explain;
+use tripwire_session::driver::check_secrets;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::policy_file::{self, PolicyFileError};
@@ -85,7 +86,7 @@ pub(crate) fn check_workspace(place: &Where, mut out: Out) -> Result<Exit, Probl
 pub(crate) fn require_good(layout: &Layout) -> Result<(), Problem> {
     let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
     if let Some(file) = Some(layout.manifest()).filter(is_there) {
-        policy_file::load(&file)?;
+        check_secrets(layout, None, &policy_file::load(&file)?.policy)?;
         authority::of_manifest(&Manifest::load(&file).map_err(PolicyFileError::from)?)?;
     }
     if let Some(file) = Some(layout.policy()).filter(is_there) {
@@ -99,7 +100,7 @@ pub(crate) fn require_good(layout: &Layout) -> Result<(), Problem> {
 }
 
 fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
-    let loaded = args.chosen.in_workspace(args.place.look()?.layout())?;
+    let (loaded, problem) = args.chosen.in_workspace_or_defaults(args.place.look()?.layout())?;
     let policy = args.chosen.over(loaded.policy.clone(), None)?;
     let hash = policy.hash()?;
     let columns = terminal::columns_of_output();
@@ -124,7 +125,11 @@ fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
                 )
             })
             .collect();
-        out.line(&serde_json::json!({"policyHash": hash.to_string(), "settings": settings}).to_string())?;
+        let mut object = json!({"policyHash": hash.to_string(), "settings": settings});
+        if let Some(problem) = problem {
+            object["problem"] = json!(problem);
+        }
+        out.line(&object.to_string())?;
     } else {
         for row in policy.rows() {
             let line = format!("{:<36} {:<14} {}", row.path, row.shown(), origin(row.path, row.source));
@@ -157,6 +162,9 @@ fn check(args: &PolicyCheckArgs, out: &mut Out) -> Result<Exit, Problem> {
 
 fn check_manifest(args: &PolicyCheckArgs, file: &Path, out: &mut Out) -> Result<Exit, Problem> {
     let loaded = policy_file::load(file)?;
+    let workspace = args.place.look()?;
+    check_secrets(workspace.layout(), workspace::signing(&workspace).as_ref(), &loaded.policy)
+        .map_err(|error| Problem::in_file(print::name(file), error))?;
     let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
     let roles = authority::of_manifest(&manifest)?;
     let hash = loaded.policy.hash()?;

@@ -177,7 +177,7 @@ impl Tuning<'_> {
         let bad = |problem: String| TuneError::BadValue { path: path.to_owned(), value: value.to_owned(), problem };
         trial.set(path, value).and_then(|()| trial.check()).map_err(|error| bad(error.to_string()))?;
         let moved = offered.moved_to(value).filter(|moved| moved.removes(alarm, self.inputs, self.driver.policy()));
-        let (decision, offer) = (alarm.decision, offered.flags());
+        let (decision, offer) = (alarm.decision, format!("{}{}", offered.flags(), args.which.options()));
         Ok(Some(moved.ok_or_else(|| TuneError::NotEnough { asked: asked.clone(), decision, offer })?))
     }
 
@@ -196,6 +196,7 @@ impl Tuning<'_> {
         let asks = !self.args.form.json && std::io::stdin().is_terminal() && print::is_terminal();
         let mut out = Out::lock();
         let PastAlarm { decision, rule, reason, .. } = self.alarm;
+        let options = self.args.which.options();
         if self.args.form.json {
             let listed: Vec<_> = offers.iter().map(|offer| self.as_json(offer, &self.difference(offer))).collect();
             out.line(
@@ -210,8 +211,11 @@ impl Tuning<'_> {
             lines.push(format!("about       `{command}`"));
         }
         for (number, offer) in offers.iter().enumerate() {
-            let how =
-                if asks { format!("{}", number + 1) } else { format!("tripwire tune {decision} {}", offer.flags()) };
+            let how = if asks {
+                format!("{}", number + 1)
+            } else {
+                format!("tripwire tune {decision} {}{options}", offer.flags())
+            };
             let effect = effect(&self.difference(offer));
             lines.push(match asks {
                 true => format!("  {how:<9} {}: {effect}", offer.words()),
@@ -219,10 +223,10 @@ impl Tuning<'_> {
             });
         }
         if offers.is_empty() {
-            lines.push(
-                "offer       none: no single setting makes this alarm go; save it with `tripwire not-a-loop`"
-                    .to_owned(),
-            );
+            lines.push(format!(
+                "offer       none: no single setting makes this alarm go; save it with `tripwire not-a-loop \
+                 {decision}{options}`"
+            ));
         }
         for line in terminal::fit(lines, terminal::columns_of_output()) {
             out.prose(&line)?;

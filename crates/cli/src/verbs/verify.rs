@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::explain::Explain as _;
 use tripwire_journal::bundle::{self, BundleError};
 use tripwire_journal::note::Verifier;
 use tripwire_journal::storage::Disk;
@@ -15,13 +16,15 @@ use tripwire_journal::verify::{Report, Trust, verify};
 use tripwire_journal::{JournalError, SessionPaths};
 use tripwire_session::driver::log_view::{self, LogDifference};
 use tripwire_session::driver::views;
+use tripwire_session::ledger::LedgerBook;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
 
 /// Verify a session's journal or an exported bundle: every record, every checkpoint, every signature.
 ///
-/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut. Without a target, safety_log.json is
-/// compared with the journals too, and rebuilt if entries were taken out, added or changed.
+/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut. Without a target, the gateway's
+/// ledger is verified too, and safety_log.json is compared with the journals and rebuilt if entries were taken out, added or
+/// changed.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// A session's id or a bundle's file; by default the newest session.
@@ -77,7 +80,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
 pub(crate) fn run_to(args: &VerifyArgs, mut out: Out) -> Result<Exit, Problem> {
     let named = args.key.as_deref().map(named_key).transpose()?;
     let target = args.target.as_deref();
-    let mut log = SafetyLogState::AsJournaled;
+    let (mut log, mut ledger) = (SafetyLogState::AsJournaled, None);
     let (verified, lost) = match target.map(Path::new).filter(|path| path.is_file()) {
         Some(file) => (vec![of_bundle(file, named.as_ref())?], Vec::new()),
         None => {
@@ -85,9 +88,11 @@ pub(crate) fn run_to(args: &VerifyArgs, mut out: Out) -> Result<Exit, Problem> {
             let lost = if target.is_none() { lost(workspace.layout()) } else { Vec::new() };
             if target.is_none() {
                 log = look_at_log(workspace.layout())?;
+                ledger = ledger_in_a_sentence(workspace.layout());
             }
-            let only_lost = !lost.is_empty() && views::newest(workspace.layout())?.is_none();
-            let left = if only_lost { Vec::new() } else { of_sessions(args, workspace.layout(), named.as_ref())? };
+            let others = !lost.is_empty() || ledger.is_some();
+            let no_session = others && views::newest(workspace.layout())?.is_none();
+            let left = if no_session { Vec::new() } else { of_sessions(args, workspace.layout(), named.as_ref())? };
             (left, lost)
         }
     };
@@ -99,6 +104,14 @@ pub(crate) fn run_to(args: &VerifyArgs, mut out: Out) -> Result<Exit, Problem> {
         out.line(&match args.form.json {
             true => json!({ "session": session, "holds": false, "problem": problem }).to_string(),
             false => format!("{session}: LOST: {problem}"),
+        })?;
+    }
+    if let Some(ledger) = &ledger {
+        out.prose(&match (args.form.json, ledger) {
+            (true, Ok(_)) => json!({ "ledger": { "holds": true, "problem": null } }).to_string(),
+            (true, Err(problem)) => json!({ "ledger": { "holds": false, "problem": problem } }).to_string(),
+            (false, Ok(words)) => format!("ledger: {words}"),
+            (false, Err(problem)) => format!("ledger: DAMAGED: {problem}"),
         })?;
     }
     let log_holds = match &log {
@@ -114,8 +127,18 @@ pub(crate) fn run_to(args: &VerifyArgs, mut out: Out) -> Result<Exit, Problem> {
         }
     };
     out.flush()?;
-    let holds = log_holds && lost.is_empty() && verified.iter().all(Verified::holds);
+    let ledger_holds = ledger.is_none_or(|ledger| ledger.is_ok());
+    let holds = log_holds && ledger_holds && lost.is_empty() && verified.iter().all(Verified::holds);
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
+}
+
+/// Whether the gateway's ledger verifies, in a sentence either way; nothing where the workspace has none.
+pub(crate) fn ledger_in_a_sentence(layout: &Layout) -> Option<Result<String, String>> {
+    match LedgerBook::verify(layout) {
+        Ok(None) => None,
+        Ok(Some(records)) => Some(Ok(format!("{} of model calls", verifying(records)))),
+        Err(error) => Some(Err(format!("{error}; {}", error.hint()))),
+    }
 }
 
 /// What the comparison of the safety log with the journals came to.
@@ -216,7 +239,14 @@ fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) ->
     };
     let witness = home.map(|home| home.witness(&paths));
     let report = verify(&Disk, &paths, &Trust { verifier: named.cloned().or(own), witness })?;
-    Ok(Verified { report, key, problem: None })
+    let problem = named.and_then(|_| not_signed_by(&report, key));
+    Ok(Verified { report, key, problem })
+}
+
+/// That no checkpoint is signed by the key that was to sign them, where other keys did: nothing then vouches for the records.
+fn not_signed_by(report: &Report, key: KeyFrom) -> Option<String> {
+    let by_others = report.holds() && report.checkpoints > 0 && report.checkpoints_trusted == 0;
+    (by_others && key != KeyFrom::Nowhere).then(|| format!("none of its checkpoints is signed by {}", key_name(key)))
 }
 
 fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem> {
@@ -232,7 +262,9 @@ fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem>
     let report = verify(&Disk, &unpacked.paths(), &trust)?;
     let short = report.holds() && report.records < unpacked.records();
     let missing = short.then(|| format!("{} exported", counted(unpacked.records(), "record")));
-    Ok(Verified { report, key, problem: unpacked.problem.clone().or(missing) })
+    // No copy of the last checkpoint lies outside of a bundle, so one of the key itself must be in it.
+    let problem = unpacked.problem.clone().or(missing).or_else(|| not_signed_by(&report, key));
+    Ok(Verified { report, key, problem })
 }
 
 /// How many records verify, in a few words.
@@ -260,12 +292,16 @@ fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Pr
     }
     let Report { session, records, last_hash, .. } = report;
     match (report.first_bad_index, problem) {
-        (Some(index), _) => out.prose(&format!(
-            "{session}: DAMAGED at record {index}: {}; the {} before {}",
-            report.cause.as_deref().unwrap_or("it does not verify"),
-            counted(*records, "record"),
-            agreeing(*records, "verifies", "verify")
-        ))?,
+        (Some(index), _) => {
+            let cause = report.cause.as_deref().unwrap_or("it does not verify");
+            let count = counted(*records, "record");
+            let rest = if index < *records {
+                format!("the chain of its {count} holds by itself")
+            } else {
+                format!("the {count} before {}", agreeing(*records, "verifies", "verify"))
+            };
+            out.prose(&format!("{session}: DAMAGED at record {index}: {cause}; {rest}"))?;
+        }
         (None, Some(problem)) => out.prose(&format!("{session}: {}, but {problem}", verifying(*records)))?,
         (None, None) => out.prose(&format!("{session}: {}, the last is {last_hash}", verifying(*records)))?,
     }
@@ -273,13 +309,27 @@ fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Pr
         let torn = counted(report.torn_bytes, "byte");
         out.prose(&format!("  {torn} of an unfinished write at the end; the next step cuts them"))?;
     }
-    out.prose(&format!("  {}", signatures(report, *key)))
+    out.prose(&format!("  {}", signatures(report, *key)))?;
+    let unknown: Vec<&str> = report.unknown_keys.iter().map(String::as_str).collect();
+    if unknown.is_empty() || *key == KeyFrom::Nowhere {
+        return Ok(());
+    }
+    out.prose(&format!(
+        "  also signed by {} that {} not known here: {}; the records agree, but only {} counts",
+        counted(unknown.len(), "key"),
+        agreeing(unknown.len(), "is", "are"),
+        unknown.join(", "),
+        key_name(*key)
+    ))
 }
 
 fn signatures(report: &Report, key: KeyFrom) -> String {
     let Report { checkpoints, checkpoints_trusted, covered, .. } = report;
     match (key, checkpoints) {
         (_, 0) => "no checkpoint is signed: a rewritten journal would not be found".to_owned(),
+        (KeyFrom::Named | KeyFrom::ThisMachine | KeyFrom::Bundle, _) if *checkpoints_trusted == 0 => {
+            format!("no checkpoint is signed by {}", key_name(key))
+        }
         (KeyFrom::Nowhere, _) => {
             format!("{checkpoints} checkpoints agree up to record {covered}; no key is known here")
         }

@@ -3,7 +3,7 @@
 use crate::agent::fixture::{AgentFixture, finish as finish_agent, shell as agent_shell};
 use crate::hooks::fixture::{HookFixture, fixture, shell};
 use crate::run::fixture::{RunFixture, finish, wait_until};
-use crate::session::fixture::{Place, skip};
+use crate::session::fixture::{Place, Said, skip};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
@@ -150,6 +150,37 @@ fn floor_1_a_stop_ends_the_wait() {
     assert_eq!(output(fixture.command(&["stop"])).0, Some(0));
     let refused = answer_of(asked);
     assert!(refused.contains("stop"), "{refused}");
+}
+
+#[test]
+fn floor_1_a_pause_and_resume_leave_the_wait_for_an_answer_as_long_as_it_was() {
+    let fixture = waiting_for("60s");
+    let asked = ask(&fixture, "rm -rf data");
+    let code = code_of(|| fixture.command(&["approvals", "--json"]));
+    assert_eq!(output(fixture.command(&["pause"])).0, Some(0));
+    let asks = |count: usize| {
+        wait_until("the next question", || {
+            let (_, log) = output(fixture.command(&["log", "--json"]));
+            log.matches("rm -rf data").count() >= count
+        });
+    };
+    wait_until("the pause", || output(fixture.command(&["log"])).1.to_lowercase().contains("pause"));
+    assert_eq!(output(fixture.command(&["resume"])).0, Some(0));
+    asks(3);
+    assert_eq!(open(|| fixture.command(&["approvals", "--json"])).len(), 1, "it still waits");
+    assert_eq!(output(fixture.command(&["approvals", "approve", &code])).0, Some(0));
+    assert_eq!(answer_of(asked), "", "the same call goes on");
+}
+
+#[test]
+fn floor_1_a_pause_does_not_make_the_wait_for_an_answer_longer() {
+    let fixture = waiting_for("3s");
+    let asked = ask(&fixture, "rm -rf data");
+    code_of(|| fixture.command(&["approvals", "--json"]));
+    assert_eq!(output(fixture.command(&["pause"])).0, Some(0));
+    assert_eq!(output(fixture.command(&["resume"])).0, Some(0));
+    let refused = answer_of(asked);
+    assert!(refused.contains("\"deny\"") && refused.contains("nobody answered within 3 s"), "{refused}");
 }
 
 #[test]
@@ -339,4 +370,42 @@ fn floor_1_an_answer_that_came_too_late_is_told_as_one() {
     assert!(first.starts_with(&format!("`{code}`: a person denied")), "{first}");
     assert!(second.contains("was answered before; the first answer counts"), "{second}");
     assert!(!told.iter().any(|text| text.contains('{')), "no raw records: {told:?}");
+}
+
+#[test]
+fn floor_1_an_entry_of_another_workspace_is_answered_by_the_printed_command() {
+    let fixture = waiting_for("0");
+    answer_of(ask(&fixture, "rm -rf data"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = fixture.root().canonicalize().unwrap();
+    let option = format!(" --workspace {}", root.display());
+    let shown = |args: &[&str], folder: &std::path::Path| {
+        let mut command = fixture.command(args);
+        command.current_dir(folder);
+        output(command)
+    };
+    let named = ["approvals", "--workspace", root.to_str().unwrap()];
+    for args in [&["approvals", "--all"][..], &named] {
+        let (exit, said) = shown(args, elsewhere.path());
+        assert!(exit == Some(5) && said.matches(&option).count() == 2, "{args:?}: {said}");
+    }
+    let (_, said) = shown(&["approvals", "--all"], &root);
+    assert!(!said.contains("--workspace"), "it is this one: {said}");
+    let (_, said) = shown(&["approvals", "--all"], elsewhere.path());
+    let printed = said.split("tripwire approvals ").nth(1).unwrap().split("   |").next().unwrap();
+    let words: Vec<&str> = std::iter::once("approvals").chain(printed.split(' ')).collect();
+    let (exit, said) = shown(&words, elsewhere.path());
+    assert!(exit == Some(0) && said.contains("approved"), "{said}");
+}
+
+#[test]
+fn floor_1_without_a_home_nobody_says_that_nothing_waits() {
+    let place = Place::new();
+    for args in [&["approvals", "--all"][..], &["scan", "--secrets"]] {
+        let mut command = place.command(args);
+        for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
+            command.env_remove(name);
+        }
+        Said::of(command.output().unwrap()).ended(2).complains("`HOME` is not set");
+    }
 }

@@ -267,3 +267,21 @@ fn live_sends_nothing_through_installed_hooks_that_are_not_sound() {
     assert_eq!(check("claude.live-hooks")["summary"], "not sent: see `claude.hooks.user`");
     assert_eq!(check("claude.hooks.user")["status"], "broken");
 }
+
+#[test]
+fn log_4_a_key_that_is_none_or_that_others_can_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fixture = DoctorFixture::new();
+    fixture.session();
+    let line = || {
+        let said = String::from_utf8(fixture.run(&["doctor"]).stdout).unwrap();
+        said.lines().find(|line| line.starts_with("key ")).unwrap().to_owned()
+    };
+    assert!(line().contains(" ok "), "{}", line());
+    let key = fixture.path("home/.local/state/tripwire/keys/journal.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(line().contains("BROKEN") && line().contains("others than its owner can read it"), "{}", line());
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&key, "garbage\n").unwrap();
+    assert!(line().contains("BROKEN") && line().contains("it is not a signing key"), "{}", line());
+}

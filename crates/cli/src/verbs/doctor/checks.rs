@@ -5,10 +5,11 @@ use crate::verbs::verify;
 use crate::workspace;
 use tripwire_authority::current;
 use tripwire_clients::CheckResult;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Mode;
 use tripwire_core::policy::{Policy, Profile};
 use tripwire_sandbox::LayerHealth;
-use tripwire_session::driver::views;
+use tripwire_session::driver::{DriverError, check_secrets, views};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::mode::{self, word};
 use tripwire_workspace::policy_file;
@@ -17,7 +18,10 @@ use tripwire_workspace::{Workspace, exclude};
 /// What is promised in a workspace.
 pub(crate) fn promises(workspace: &Workspace) -> Vec<CheckResult> {
     let layout = workspace.layout();
-    vec![how(layout), policy(layout), permissions(layout), journal(layout), key(workspace), git(workspace), approvals()]
+    let mut promises = vec![how(layout), policy(workspace), permissions(layout), journal(layout)];
+    promises.extend(ledger(layout));
+    promises.extend([key(workspace), git(workspace), approvals()]);
+    promises
 }
 
 /// What is promised about what runs confined.
@@ -48,11 +52,14 @@ fn how(layout: &Layout) -> CheckResult {
     }
 }
 
-fn policy(layout: &Layout) -> CheckResult {
+fn policy(workspace: &Workspace) -> CheckResult {
+    let layout = workspace.layout();
     let manifest = layout.manifest();
     let own = layout.user_settings().filter(|file| file.exists());
     let own = own.map_or_else(String::new, |file| format!(", over your settings in `{}`", file.display()));
-    match policy_file::load_for(layout).map(|loaded| loaded.policy) {
+    let signing = workspace::signing(workspace);
+    let loaded = policy_file::load_for(layout).map_err(DriverError::from).map(|loaded| loaded.policy);
+    match loaded.and_then(|policy| check_secrets(layout, signing.as_ref(), &policy).map(|()| policy)) {
         Ok(policy) if manifest.exists() => {
             CheckResult::kept("policy", format!("`{}` is read{own}, profile {}", manifest.display(), profile(&policy)))
         }
@@ -91,6 +98,14 @@ fn journal(layout: &Layout) -> CheckResult {
     }
 }
 
+/// The gateway's ledger, where there is one.
+fn ledger(layout: &Layout) -> Option<CheckResult> {
+    Some(match verify::ledger_in_a_sentence(layout)? {
+        Ok(proof) => CheckResult::kept("ledger", proof),
+        Err(proof) => CheckResult::broken("ledger", proof, "tripwire verify"),
+    })
+}
+
 /// An agent that works in the workspace must not be able to sign in the person's name.
 fn key(workspace: &Workspace) -> CheckResult {
     let Some(home) = workspace::key_home() else {
@@ -103,10 +118,10 @@ fn key(workspace: &Workspace) -> CheckResult {
         let proof = format!("`{}` lies in the workspace, where an agent can take it", file.display());
         return CheckResult::broken("key", proof, "set XDG_STATE_HOME to a folder outside of the workspace");
     }
-    if file.exists() {
-        CheckResult::kept("key", format!("`{}` lies outside of the workspace", file.display()))
-    } else {
-        CheckResult::off("key", "none yet: the first session makes one", "")
+    match home.has_key() {
+        Ok(true) => CheckResult::kept("key", format!("`{}` lies outside of the workspace", file.display())),
+        Ok(false) => CheckResult::off("key", "none yet: the first session makes one", ""),
+        Err(error) => CheckResult::broken("key", error.to_string(), error.hint().into_owned()),
     }
 }
 

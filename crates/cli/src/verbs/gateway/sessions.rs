@@ -104,7 +104,7 @@ impl SharedSessions {
             let Ok(asked) = next else { return };
             let answer = self.answer(&asked.caller, &asked.question).unwrap_or_else(|error| {
                 print::say(&format!("error: the guard cannot decide about {}: {error}", asked.caller));
-                DoorAnswer::Refuse(format!("tripwire: the guard cannot decide: {error}"))
+                DoorAnswer::Refuse(format!("the guard cannot decide: {error}"))
             });
             asked.answer(answer);
         }
@@ -198,9 +198,7 @@ impl SharedSessions {
             }
         }
         Ok(match guarded.session.status()?.held {
-            Some(held) => {
-                DoorAnswer::Refuse(format!("tripwire: {held}; see `tripwire why --session {}`", guarded.session.id()))
-            }
+            Some(held) => DoorAnswer::Refuse(format!("{held}; see `tripwire why --session {}`", guarded.session.id())),
             None => DoorAnswer::Pass,
         })
     }

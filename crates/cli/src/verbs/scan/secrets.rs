@@ -36,7 +36,8 @@ pub(super) fn run(search: &SecretSearch, form: Form) -> Result<Exit, Problem> {
     let mut report = SecretReport { form, out: Out::lock(), files: 0, found: BTreeMap::new() };
     let roots: Vec<PathBuf> = match &search.project {
         Some(project) => vec![project.clone()],
-        None => workspace::known().map(|known| known.list()).unwrap_or_default(),
+        // Without a home nothing is known to look at, which is not the same as nothing found.
+        None => workspace::known().ok_or(Problem::NoHome)?.list(),
     };
     for root in roots {
         if let Ok(workspace) = Workspace::locate(&root, &workspace::places()) {

@@ -117,7 +117,8 @@ fn a_wrong_key_an_unknown_model_and_a_dead_host_are_told_before_anything_is_begu
 fn a_session_that_is_not_there_not_ours_or_over_cannot_be_taken_up() {
     let fixture = AgentFixture::new();
     refused(&fixture, &["agent", "--resume", "nonsense"], "`nonsense` is not a session id");
-    refused(&fixture, &["agent", "--resume", "auto-2026-01-01-000000"], "auto-2026-01-01-000000");
+    let missing = "there is no session `auto-2026-01-01-000000` here";
+    refused(&fixture, &["agent", "--resume", "auto-2026-01-01-000000"], missing);
     fixture.agent(&[finish()], &[]).ended(0);
     let session = fixture.sessions().pop().unwrap();
     let run = fixture.run(&["agent", "--resume", &session]);

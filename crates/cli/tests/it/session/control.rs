@@ -199,3 +199,33 @@ fn ctrl_2_an_order_that_fails_before_anything_was_done_says_only_why() {
         assert!(!said.err.contains("then it failed") && said.err.contains("damaged"), "{}", said.err);
     }
 }
+
+/// A workspace whose name a shell would take apart, and the option that names it.
+fn folder_with_a_space(place: &Place) -> (String, String) {
+    let folder = place.path().join("my work");
+    fs::create_dir(&folder).unwrap();
+    let shown = folder.canonicalize().unwrap().display().to_string();
+    (folder.to_str().unwrap().to_owned(), format!(" --workspace '{shown}'"))
+}
+
+#[test]
+fn ctrl_2_the_next_command_names_the_workspace_and_the_session_that_were_given() {
+    let place = Place::new();
+    let (folder, option) = folder_with_a_space(&place);
+    place.feed(&["step", "--workspace", &folder], &calls(1)).ended(0);
+    let next = format!("next: `tripwire resume{option}`");
+    place.run(&["stop", "--workspace", &folder]).ended(0).says(&next);
+    place.run(&["resume", "--workspace", &folder]).ended(0);
+    place.run(&["pause", "--workspace", &folder]).ended(0).says(&next);
+    let json = place.run(&["pause", "--workspace", &folder, "--json"]).ended(0).json();
+    assert_eq!(json["next"], format!("tripwire resume{option}"));
+    place.run(&["resume", "--workspace", &folder]).ended(0);
+    // What still holds after a resume is advised with the same options.
+    place.feed(&["step", "--workspace", &folder], &call("make", "error").repeat(4)).ended(7);
+    let status = place.run(&["status", "--workspace", &folder, "--json"]).json();
+    let session = status["session"]["id"].as_str().unwrap().to_owned();
+    place
+        .run(&["resume", "--workspace", &folder, "--session", &session])
+        .ended(5)
+        .says(&format!("next: `tripwire resume --restart{option} --session {session}`"));
+}

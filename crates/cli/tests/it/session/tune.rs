@@ -144,3 +144,20 @@ fn loop_3_what_is_no_alarm_and_broken_settings_are_refused() {
     quiet.step(&calls(3)).ended(0);
     quiet.run(&["tune"]).ended(2).complains("no alarm was raised");
 }
+
+#[test]
+fn loop_3_every_advised_command_names_the_session_that_was_given() {
+    let place = polled();
+    let session = place.session();
+    place.feed(&["step", "--new"], &calls(1)).ended(0);
+    let option = format!(" --session {session}`");
+    let offers = place.run(&["tune", "5", "--session", &session]).ended(5);
+    let offers = offers.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(offers.contains("`tripwire tune 5 --ignore") && offers.contains(&option), "{offers}");
+    assert_eq!(offers.matches("`tripwire tune 5").count(), offers.matches(&option).count(), "{offers}");
+    let advised = format!("`tripwire tune 5 --session {session}`");
+    place.run(&["why", "5", "--session", &session]).ended(0).says(&advised);
+    place.run(&["not-a-loop", "5", "--session", &session]).ended(0).says(&advised);
+    let log = format!("tripwire log --level override --session {session}");
+    place.run(&["not-a-loop", "0", "--session", &session]).ended(2).complains(&log);
+}

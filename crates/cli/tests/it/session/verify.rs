@@ -1,7 +1,13 @@
 //! `tripwire verify`: what was changed, removed or cut is found, also by someone who can recompute the chain.
 
-use crate::session::fixture::{Place, call, calls};
+use crate::session::fixture::{Place, Said, call, calls};
 use std::fs;
+use std::path::PathBuf;
+use tripwire_core::label::Label;
+use tripwire_core::ledger::LedgerRecord;
+use tripwire_session::ledger::LedgerBook;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 fn damaged(place: &Place, words: &str) {
     place.run(&["verify"]).ended(9).says("DAMAGED").says(words);
@@ -96,7 +102,10 @@ fn log_4_a_checkpoint_that_someone_else_signed_is_not_believed() {
     let other = Place::new();
     other.step(&calls(2)).ended(0);
     let key = other.path().join("state/tripwire/keys/journal.pub");
-    place.run(&["verify", "--key", key.to_str().unwrap()]).ended(9).says("DAMAGED");
+    place
+        .run(&["verify", "--key", key.to_str().unwrap()])
+        .ended(9)
+        .says("none of its checkpoints is signed by the key that was named");
     let own = place.path().join("state/tripwire/keys/journal.pub");
     place.run(&["verify", "--key", own.to_str().unwrap()]).ended(0).says("by the key that was named");
 }
@@ -154,4 +163,89 @@ fn log_2_a_safety_log_that_a_kill_left_behind_is_completed_and_is_no_alarm() {
         fs::remove_file(file).unwrap();
     }
     place.run(&["verify"]).ended(9).says("safety_log.json: CHANGED");
+}
+
+/// The same workspace for a person with another home.
+fn other_person(place: &Place, args: &[&str]) -> Said {
+    Said::of(place.command(args).env("XDG_STATE_HOME", place.path().join("other")).output().unwrap())
+}
+
+#[test]
+fn log_4_a_stop_by_a_second_account_is_named_and_is_no_damage() {
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    other_person(&place, &["stop"]).ended(0);
+    other_person(&place, &["resume"]).ended(0);
+    let unknown = "1 key that is not known here: tripwire-journal+";
+    place.run(&["verify"]).ended(0).says("by the key of this machine").says(unknown);
+    other_person(&place, &["verify"]).ended(0).says(unknown);
+    assert!(!place.run(&["status"]).ended(0).out.contains("BROKEN"));
+    // The first one goes on, and its later checkpoints stand beside the other's.
+    place.step(&calls(20)).ended(0);
+    let json = place.run(&["verify", "--json"]).ended(0).json();
+    assert!(json["covered"].as_u64().unwrap() > 17, "{json}");
+    assert_eq!(json["unknown_keys"].as_array().unwrap().len(), 1, "{json}");
+}
+
+#[test]
+fn log_4_a_history_changed_after_the_own_checkpoint_is_damage_although_a_second_key_signed_it() {
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    let mine = place.journal("");
+    let forger = Place::new();
+    forger.step(&call("make", "forged").repeat(2)).ended(0);
+    forger.step(&calls(3)).ended(0);
+    let forged = forger.geometry("journal").join(place.session());
+    fs::rename(forger.journal(""), &forged).unwrap();
+    for file in ["00000001.jsonl", "HEAD"] {
+        fs::copy(forged.join(file), mine.join(file)).unwrap();
+    }
+    fs::remove_dir_all(place.geometry("state")).unwrap();
+    other_person(&place, &["stop"]).ended(0);
+    let said = place.run(&["verify"]).ended(9);
+    assert!(said.out.contains("DAMAGED at record ") && said.out.contains("holds by itself"), "{}", said.out);
+    assert!(!said.out.contains("before verify"), "no record before the first one: {}", said.out);
+    fs::remove_dir_all(place.geometry("state")).unwrap();
+    place.step(&calls(1));
+    place.run(&["verify"]).ended(9);
+}
+
+/// A ledger of three records, as the gateway writes it; its file.
+fn with_ledger(place: &Place) -> PathBuf {
+    let layout = Layout::at(&place.geometry(""));
+    let note = |text| LedgerRecord::Noted { kind: Label::cut("reload"), text: Label::cut(text) };
+    let mut book = LedgerBook::open(&layout).unwrap();
+    for text in ["one", "two", "three"] {
+        book.append(&[note(text)], WallClock::from_epoch_ms(5)).unwrap();
+        book.sync().unwrap();
+    }
+    place.geometry("ledger/00000001.jsonl")
+}
+
+#[test]
+fn gate_8_a_damaged_ledger_is_found_by_every_verb_that_checks_and_named_with_its_file() {
+    let place = Place::new();
+    fs::create_dir_all(place.geometry("")).unwrap();
+    let file = with_ledger(&place);
+    place.run(&["verify"]).ended(0).says("ledger: 3 records verify");
+    place.run(&["check"]).ended(0);
+    place.step(&calls(1)).ended(0);
+    place.run(&["verify"]).ended(0).says("ledger: 3 records verify").says("by the key of this machine");
+    place.run(&["doctor"]).says("3 records verify of model calls");
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, good.replacen("two", "owt", 1)).unwrap();
+    let name = file.to_str().unwrap();
+    let damaged = "the ledger of model calls is damaged at record 1";
+    place.run(&["verify"]).ended(9).says("ledger: DAMAGED").says(damaged).says(name).says("move it away");
+    let lines = place.run(&["verify", "--json"]).ended(9).json_lines();
+    assert!(lines.iter().any(|line| line["ledger"]["holds"] == false), "{lines:?}");
+    place.run(&["check"]).ended(9).says("ledger: DAMAGED");
+    place.run(&["doctor"]).ended(1).says("ledger").says(damaged);
+    for verb in [&["gateway", "usage"][..], &["cost"]] {
+        place.run(verb).ended(9).complains(damaged).complains(name).complains("move it away");
+    }
+    place.run(&["verify", &place.session()]).ended(0);
+    // The last record is known to be there by HEAD alone.
+    fs::write(&file, good.replacen("three", "eerht", 1)).unwrap();
+    place.run(&["verify"]).ended(9).says("the ledger of model calls is damaged at record 2").says(name);
 }

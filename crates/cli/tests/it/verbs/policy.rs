@@ -1,5 +1,6 @@
 //! `tripwire policy`: what is in force, where it came from, and whether a file is good.
 
+use crate::session::fixture::{Place, calls};
 use crate::verbs::support::run;
 use serde_json::Value;
 
@@ -76,4 +77,37 @@ fn const_5_a_policy_that_cannot_be_read_is_refused_and_never_replaced_by_a_defau
     run(&["policy", "check", name], b"").refused(&["policy.yaml"]);
     let without = run(&["policy"], b"");
     assert_eq!((without.code, without.out.as_str()), (2, ""));
+}
+
+#[test]
+fn secret_1_a_manifest_whose_setting_holds_a_secret_is_not_good() {
+    let place = Place::new();
+    let key = format!("ghp_{}", "aB3dE6gH9j".repeat(4).split_at(36).0);
+    place.manifest(&format!("notify:\n  command: \"curl -H token:{key}\"\n"));
+    for args in [&["policy", "check"][..], &["check"]] {
+        let said = place.run(args).ended(2).complains("`notify.command` holds a secret");
+        assert!(!said.err.contains(&key) && !said.out.contains(&key), "{}", said.err);
+    }
+    place.run(&["doctor"]).says("`notify.command` holds a secret");
+    assert!(!place.path().join("state/tripwire/keys").exists(), "checking makes no key");
+    place.manifest("notify:\n  command: \"curl -H token:$TOKEN\"\n");
+    place.run(&["policy", "check"]).ended(0).says("good");
+}
+
+#[test]
+fn const_6_a_misspelt_section_names_its_neighbour_and_the_settings_can_still_be_listed() {
+    let place = Place::new();
+    place.manifest("monye: 1\n");
+    place.run(&["policy", "check"]).ended(2).complains("did you mean `money`?");
+    for (args, words) in [(&["policy", "show"][..], "safety.max_iterations"), (&["explain", "GATE-3"], "GATE-3: ")] {
+        let said = place.run(args).ended(0).says(words);
+        assert!(
+            said.err.contains("unknown key `monye`") && said.err.contains("these are the defaults"),
+            "{}",
+            said.err
+        );
+    }
+    let json = place.run(&["policy", "show", "--json"]).ended(0).json();
+    assert!(json["problem"].as_str().unwrap().contains("monye"), "{json}");
+    place.step(&calls(1)).ended(2).complains("monye");
 }

@@ -151,28 +151,8 @@ pub(crate) const COUNT_MAX: u64 = 1_000_000_000;
 
 /// The known name that looks most like a misspelt one, if any looks alike at all.
 pub(crate) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let closest = known.map(|name| (distance(wrong, name), name)).min()?;
+    let closest = known.map(|name| (strsim::osa_distance(wrong, name), name)).min()?;
     (closest.0 <= wrong.chars().count() / 3).then(|| closest.1.to_owned())
-}
-
-/// Edits that turn one name into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (to, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let above = *cell;
-            left = (left + 1).min(above + 1).min(diagonal + usize::from(from != *to));
-            diagonal = above;
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -185,6 +165,6 @@ mod tests {
         assert_eq!(nearest("safety.max_iteration", known()).as_deref(), Some("safety.max_iterations"));
         assert_eq!(nearest("safety.max_itertaions", known()).as_deref(), Some("safety.max_iterations"));
         assert_eq!(nearest("weather", known()), None);
-        assert_eq!((distance("abc", "abc"), distance("", "ab"), distance("kitten", "sitting")), (0, 2, 3));
+        assert_eq!(nearest("monye", ["mode", "money"].into_iter()).as_deref(), Some("money"));
     }
 }
