@@ -2,12 +2,12 @@
 //! verb, explain themselves; a variant here is something that several verbs have to say.
 
 use crate::exit::Exit;
-use crate::shell_word::shell_word;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::shell_word::shell_word;
 use tripwire_session::driver::refusal_hint;
 
 /// Anything that ends a verb early.

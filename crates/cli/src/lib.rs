@@ -14,7 +14,6 @@ mod policy;
 mod print;
 mod session;
 mod sessions;
-mod shell_word;
 mod snapshots;
 mod telemetry;
 mod topics;

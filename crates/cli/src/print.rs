@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 use std::rc::Rc;
+use tripwire_core::visible::{visible, visible_lines};
 
 /// How a verb with flags of its own prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
@@ -35,7 +36,7 @@ pub(crate) fn wrap(text: &str, indent: &str, hanging: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = indent.to_owned();
     let mut gap = "";
-    let text = harmless(text);
+    let text = visible(text);
     for word in text.split_whitespace() {
         if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
             lines.push(std::mem::replace(&mut line, hanging.to_owned()));
@@ -49,12 +50,6 @@ pub(crate) fn wrap(text: &str, indent: &str, hanging: &str) -> Vec<String> {
     lines
 }
 
-/// A text without control characters: what agents name their tools must not steer a person's terminal.
-pub(crate) fn harmless(text: &str) -> String {
-    let shown = |letter: char| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter };
-    text.chars().map(shown).collect()
-}
-
 /// Tells a problem and its hint.
 pub(crate) fn problem(problem: &Problem) -> Exit {
     if let Problem::Output(error) = problem
@@ -62,8 +57,14 @@ pub(crate) fn problem(problem: &Problem) -> Exit {
     {
         return Exit::Done; // The reader has seen enough: `tripwire decide … | head`.
     }
-    say(&format!("error: {problem}\nhint: {}", problem.hint()));
+    say_problem(problem);
     problem.exit()
+}
+
+/// The same without its exit code.
+pub(crate) fn say_problem(problem: &Problem) {
+    say(&format!("error: {problem}"));
+    say(&format!("hint: {}", problem.hint()));
 }
 
 /// Tells what the parser has to say: help and version on stdout, errors on stderr.
@@ -75,11 +76,11 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
     }
 }
 
-/// Talks to the person: a line on stderr.
+/// Talks to the person: one line on stderr. A name with a line end in it cannot begin another one.
 pub(crate) fn say(text: &str) {
-    let text = harmless(text);
+    let text = visible(text);
     let lines = match terminal::columns_of_talk() {
-        Some(columns) => text.split('\n').flat_map(|line| terminal::hang(line, columns, 0)).collect(),
+        Some(columns) => terminal::hang(&text, columns, 0),
         None => vec![text],
     };
     let mut stderr = io::stderr().lock();
@@ -98,7 +99,7 @@ pub(crate) fn say_whole(text: &str) {
 /// Asks on the terminal, behind a question on stderr; what cannot be shown or read is an empty answer.
 pub(crate) fn question(text: &str) -> String {
     let mut answer = String::new();
-    if io::stderr().lock().write_all(text.as_bytes()).is_ok() {
+    if io::stderr().lock().write_all(visible_lines(text).as_bytes()).is_ok() {
         io::stdin().lock().read_line(&mut answer).ok();
     }
     answer
@@ -169,19 +170,15 @@ impl Out {
         Self { writer: None, kept: Some(lines.clone()), columns: None }
     }
 
-    /// Writes text for a person: its lines are broken between words where the terminal is too narrow, below their labels.
+    /// Writes one line for a person, broken between words where the terminal is too narrow, below its label. A name with a line
+    /// end in it cannot begin another one.
     pub(crate) fn prose(&mut self, text: &str) -> Result<(), Problem> {
-        let text = harmless(text);
+        let text = visible(text);
         let Some(columns) = self.columns else { return self.line(&text) };
-        for line in text.split('\n') {
-            for part in terminal::hang(line, columns, terminal::label_of(line)) {
-                self.line(&part)?;
-            }
-        }
-        Ok(())
+        terminal::hang(&text, columns, terminal::label_of(&text)).iter().try_for_each(|part| self.line(part))
     }
 
-    /// Writes one line.
+    /// Writes one line as it is: JSON, or text that names nothing of an agent's or was made visible before.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Problem> {
         if let Some(kept) = &self.kept {
             kept.0.borrow_mut().push(text.to_owned());

@@ -2,7 +2,6 @@
 
 use crate::error::Problem;
 use crate::print;
-use crate::shell_word::shell_word;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tripwire_clients::Client;
@@ -10,6 +9,7 @@ use tripwire_embed::environment;
 pub(crate) use tripwire_embed::environment::{
     homes, key_home, known, places, remember, role as role_variable, signing,
 };
+use tripwire_fs::shell_word::shell_word;
 use tripwire_secrets::Redactor;
 use tripwire_session::driver::{views, workspace_redactor};
 use tripwire_undo::UndoStore;

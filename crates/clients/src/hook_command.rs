@@ -1,6 +1,7 @@
 //! The shell line by which a client calls our hook. It refuses also when our program is missing, crashes or is killed.
 
 use std::path::Path;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// What the line prints when our program cannot even be started; it is looked for in what a client tells its model. The
 /// exit code behind it blocks on every client.
@@ -15,12 +16,6 @@ pub(crate) fn call(client: &str) -> String {
 #[must_use]
 pub fn line(program: &Path, client: &str) -> String {
     format!("{}{}", shell_quoted(&program.to_string_lossy()), call(client))
-}
-
-/// A word as a shell reads it back.
-#[must_use]
-pub fn shell_quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

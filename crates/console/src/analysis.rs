@@ -118,7 +118,7 @@ impl Analysis {
         if let What::Event(event) = &input.what
             && let Some(action) = &event.action
         {
-            self.graph.add(filter::agent_of(&input.what).unwrap_or_default(), action.named(), i);
+            self.graph.add(filter::agent_of(&input.what).unwrap_or_default(), &action.named(), i);
         }
         let run_id = self.head.as_ref().map(|head| head.run_id.as_str()).unwrap_or_default();
         let mut text = String::new();

@@ -6,6 +6,7 @@ use crate::summary::{SessionSummary, Standing};
 use serde::Serialize;
 use tripwire_core::chain::gate::floor::HeldCommand;
 use tripwire_core::effect::HoldReason;
+use tripwire_fs::shell_word::shell_word;
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Disk;
 use tripwire_session::approvals::Approval;
@@ -51,11 +52,11 @@ pub enum WaitingKind {
     Session,
 }
 
-/// The call that a held command is, as it was asked for; nothing where the journal does not hold it.
+/// The call that a held command is, as it was asked for, with its line ends; nothing where the journal does not hold it.
 #[must_use]
 pub fn call_asked(journal: &Journal<Disk>, asked: u64) -> Option<String> {
     let pair = history::find(journal, asked).ok()??;
-    pair.input.what.action().map(|action| action.named().to_owned())
+    pair.input.what.action().map(|action| action.worded().to_owned())
 }
 
 /// What waits in one session.
@@ -77,7 +78,7 @@ pub fn of_session(session: &SessionSummary) -> Vec<Waiting> {
 }
 
 fn held_session(session: &SessionSummary, hold: HoldReason, what: String) -> Waiting {
-    let (root, id) = (session.root.display(), &session.id);
+    let (root, id) = (shell_word(&session.root), &session.id);
     let (kind, name, rule, answered_by) = match hold {
         HoldReason::Money => {
             let name = format!("budget-{id}");
@@ -108,7 +109,7 @@ fn held_command(session: &SessionSummary, held: &HeldCommand, now: u64) -> Waiti
         kind: WaitingKind::Command,
         what: held.reason.to_string(),
         rule: held.rule.to_string(),
-        answered_by: format!("tripwire approvals approve {} --workspace {}", held.code, session.root.display()),
+        answered_by: format!("tripwire approvals approve {} --workspace {}", held.code, shell_word(&session.root)),
         since_ms: session.heard_ms.saturating_sub(now.saturating_sub(held.since.get())),
         asked: Some(held.asked.get()),
         ..of(session)
@@ -137,7 +138,7 @@ pub fn of_proposal(workspace: &Workspace, proposal: Approval) -> Waiting {
     let root = workspace.root().display().to_string();
     let Approval { id, kind: _, session: _, asked: _, since, what, rule, digest: _ } = proposal;
     Waiting {
-        answered_by: format!("tripwire approvals approve {id} --workspace {root}"),
+        answered_by: format!("tripwire approvals approve {id} --workspace {}", shell_word(workspace.root())),
         id,
         kind: WaitingKind::Review,
         workspace: root,

@@ -129,7 +129,7 @@ impl Explanation<'_> {
 
     /// For a person; the command that it advises gets these options, each with a space before it.
     #[must_use]
-    pub fn in_words(&self, options: &str) -> String {
+    pub fn in_words(&self, options: &str) -> Vec<String> {
         let pair = &self.pair;
         let mut lines = vec![
             format!("decision {} of {}, {}, journal record {}", pair.number, self.session, pair.wall, pair.record),
@@ -170,7 +170,7 @@ impl Explanation<'_> {
         if self.is_tunable() {
             lines.push(format!("next       `tripwire tune {}{options}` if it was a false alarm", self.pair.number));
         }
-        lines.join("\n")
+        lines
     }
 
     /// For programs.

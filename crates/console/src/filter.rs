@@ -7,7 +7,6 @@ use crate::history::Pair;
 use crate::moment;
 use std::borrow::Cow;
 use std::process::{Command, Stdio};
-use tripwire_core::chain::event::Action;
 use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::What;
@@ -312,7 +311,7 @@ fn is_of_type(pair: &Pair, wanted: &str) -> bool {
 fn holds_text(pair: &Pair, wanted: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(wanted);
     has(&words::in_short(&pair.input.what))
-        || pair.input.what.action().map(Action::named).is_some_and(has)
+        || pair.input.what.action().is_some_and(|action| has(&action.named()))
         || pair.decision.as_ref().is_some_and(|decided| {
             let parts = &decided.parts;
             (!parts.safety.allowed && has(&parts.safety.reason)) || parts.findings.iter().any(|one| has(&one.reason))

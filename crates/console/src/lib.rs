@@ -24,7 +24,6 @@ pub mod rows;
 pub mod shown;
 pub mod summary;
 pub mod undo_points;
-pub mod visible;
 pub mod watch;
 pub mod web;
 

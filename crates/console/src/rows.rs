@@ -57,7 +57,7 @@ fn in_short(pair: &Pair) -> String {
         return of_person(act, effect.map(|finding| finding.reason.as_str()));
     }
     match what.action().map(Action::named) {
-        Some(words) if !words.is_empty() => words.to_owned(),
+        Some(words) if !words.is_empty() => words.into_owned(),
         Some(_) | None => words::in_short(what),
     }
 }

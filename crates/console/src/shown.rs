@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
+use tripwire_core::visible::{visible, visible_lines};
+use tripwire_fs::shell_word::shell_word;
 use tripwire_session::driver::DriverError;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
@@ -73,7 +75,8 @@ pub fn sessions(model: &ReadModel) -> String {
         let stands = |file: ControlFile| file.path(workspace.layout()).symlink_metadata().is_ok();
         let root = workspace.root().to_owned();
         workspaces.push(json!({
-            "key": workspace_key(&root), "root": root,
+            "key": workspace_key(&root), "root": root.to_string_lossy(),
+            "resumedBy": format!("tripwire resume --workspace {}", shell_word(&root)),
             "stop": stands(ControlFile::Stop), "pause": stands(ControlFile::Pause),
         }));
         redactors.insert(root, model.redactor(&workspace));
@@ -110,7 +113,7 @@ fn listed(session: &SessionSummary) -> Value {
 
 /// A session of a workspace whose secrets cannot be known: that it is there, and why nothing more is shown.
 fn hidden(session: &SessionSummary, why: &str) -> Value {
-    json!({"key": workspace_key(&session.root), "workspace": session.root, "session": session.id.as_str(),
+    json!({"key": workspace_key(&session.root), "workspace": session.root.to_string_lossy(), "session": session.id.as_str(),
         "client": session.client, "state": "hidden", "how": why, "last_activity_ms": session.heard_ms,
         "spent_micro_usd": 0, "alarm": null})
 }
@@ -256,7 +259,8 @@ pub fn decision(model: &ReadModel, workspace: &Workspace, name: &str, i: u64) ->
             .collect();
         let evidence = explained.evidence_words();
         let mut value = explained.as_json()?;
-        value["words"] = json!(explained.in_words(""));
+        let words: Vec<String> = explained.in_words("").iter().map(|line| visible(line)).collect();
+        value["words"] = json!(words.join("\n"));
         value["titles"] = json!(titles);
         value["evidenceWords"] = json!(evidence);
         Ok(value)
@@ -307,7 +311,8 @@ pub fn waiting(model: &ReadModel) -> Result<String, ShownError> {
 fn call_of(model: &ReadModel, workspace: &Workspace, waiting: &Waiting) -> Option<String> {
     let asked = waiting.asked?;
     let opened = model.open(workspace, &waiting.session).ok()?;
-    opened.read(|journal| Ok(approvals::call_asked(journal, asked))).ok()?
+    let call = opened.read(|journal| Ok(approvals::call_asked(journal, asked))).ok()?;
+    call.map(|call| visible_lines(&call))
 }
 
 /// The fleet of this machine, if it belongs to one. What waits elsewhere is named by its id alone: the secrets that its words may hold are
@@ -351,5 +356,8 @@ pub fn policy(model: &ReadModel, workspace: &Workspace) -> Result<String, ShownE
         })
         .collect();
     let hash = loaded.policy.hash().map(|hash| hash.to_string()).unwrap_or_default();
-    Ok(model.redacted(workspace, &json!({"policyHash": hash, "settings": settings, "root": workspace.root()}))?)
+    Ok(model.redacted(
+        workspace,
+        &json!({"policyHash": hash, "settings": settings, "root": workspace.root().to_string_lossy()}),
+    )?)
 }

@@ -173,7 +173,7 @@ impl SessionSummary {
             | Standing::Unread => None,
         };
         serde_json::json!({
-            "workspace": self.root, "session": self.id.as_str(), "client": self.client, "state": self.standing.words(),
+            "workspace": self.root.to_string_lossy(), "session": self.id.as_str(), "client": self.client, "state": self.standing.words(),
             "how": how, "last_activity_ms": self.heard_ms, "spent_micro_usd": self.spent.get(), "alarm": alarm,
         })
     }

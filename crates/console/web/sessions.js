@@ -105,5 +105,5 @@ export class SessionsView {
 // Orders that stand in a workspace, and how they are taken back.
 export function banners(data) {
   const standing = data.workspaces.filter((one) => one.stop || one.pause);
-  return standing.map((one) => h("p", { class: `banner ${one.stop ? "bad" : "warn"}` }, h("b", {}, one.stop ? "STOP stands" : "Paused"), ` in ${one.root}. `, "Take it back with ", code(`tripwire resume --workspace ${one.root}`)));
+  return standing.map((one) => h("p", { class: `banner ${one.stop ? "bad" : "warn"}` }, h("b", {}, one.stop ? "STOP stands" : "Paused"), ` in ${one.root}. `, "Take it back with ", code(one.resumedBy)));
 }

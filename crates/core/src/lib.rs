@@ -61,3 +61,4 @@ pub mod sketch;
 pub mod text;
 pub mod units;
 pub mod usage;
+pub mod visible;

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,14 @@ pub enum BundleError {
     /// The stream broke.
     #[error("the bundle cannot be read or written: {0}")]
     Io(#[from] io::Error),
+    /// The files of the journal hold other records than the journal says: a bundle of them would not be the session.
+    #[error("the journal has {expected} records, and its files hold {found}")]
+    Incomplete {
+        /// Records that were found.
+        found: u64,
+        /// Records that the journal has.
+        expected: u64,
+    },
     /// It does not begin as a bundle does.
     #[error("this is no bundle of tripwire: {problem}")]
     NoBundle {
@@ -64,6 +72,7 @@ impl Explain for BundleError {
             Self::Journal(error) => error.hint(),
             Self::File(error) => error.hint(),
             Self::Io(_) => "check the disk and the path, then run it again".into(),
+            Self::Incomplete { .. } => "see what is wrong with it: `tripwire verify`; no bundle was made".into(),
             Self::NoBundle { .. } => "make one with `tripwire export FILE`".into(),
             Self::Newer { .. } => "use the newer tripwire that wrote it".into(),
         }
@@ -72,6 +81,7 @@ impl Explain for BundleError {
     fn exit_class(&self) -> ExitClass {
         match self {
             Self::Journal(error) => error.exit_class(),
+            Self::Incomplete { .. } => ExitClass::DoesNotHold,
             Self::File(_) | Self::Io(_) | Self::NoBundle { .. } | Self::Newer { .. } => ExitClass::BadInput,
         }
     }
@@ -110,7 +120,7 @@ pub struct Exported {
 /// Writes a session's bundle. What is appended meanwhile is not in it.
 ///
 /// # Errors
-/// When the journal cannot be read or the stream not be written.
+/// When the journal cannot be read as a whole or the stream not be written.
 pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Write) -> Result<Exported, BundleError> {
     // The lock is held only for as long as it takes to learn where the journal ends now.
     let place = journal.turn()?.journal().place();
@@ -124,6 +134,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     }))?;
     let checkpoints = notes(&paths, place.records(), &mut out)?;
     let mut pointers = BTreeMap::new();
+    let mut found: u64 = 0;
     for (number, path) in
         (1..).zip(named(paths.dir(), names::SEGMENT_SUFFIX)?).take_while(|(number, _)| *number <= place.segment)
     {
@@ -135,7 +146,11 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
         while read_line(&mut reader, &mut line)? {
             pointers.extend(pointer(&line).map(|pointer| (pointer.sha256.to_string(), pointer)));
             out.raw(&line)?;
+            found += 1;
         }
+    }
+    if found != place.records() {
+        return Err(BundleError::Incomplete { found, expected: place.records() });
     }
     for (sha256, pointer) in &pointers {
         let bytes = journal.blobs().get(pointer)?;
@@ -166,10 +181,12 @@ fn named(folder: &Path, end: &str) -> Result<Vec<PathBuf>, BundleError> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(cause) => return Err(FileError::at(folder, FileAction::Read)(cause).into()),
     };
+    let listed: io::Result<Vec<_>> = listed.collect();
+    let listed = listed.map_err(FileError::at(folder, FileAction::Read))?;
     let mut paths: Vec<PathBuf> = listed
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.to_str().is_some_and(|name| name.ends_with(end)))
+        .iter()
+        .map(DirEntry::path)
+        .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(end.as_bytes())))
         .collect();
     paths.sort();
     Ok(paths)

@@ -10,8 +10,8 @@ use super::read::Record;
 use super::segment;
 use crate::blob::Blobs;
 use crate::limits::LINE_BYTES_MAX;
+use crate::limits::SEGMENT_READ_MAX;
 use crate::paths::SessionPaths;
-use crate::recover::SEGMENT_READ_MAX;
 use crate::storage::{self, OpenMode, Storage, offset};
 
 /// A place in a journal that moves forward as records are read.

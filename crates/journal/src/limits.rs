@@ -21,3 +21,6 @@ pub(crate) const DURATION_NAME_BYTES_MAX: usize = 32;
 /// A line is a body or a pointer, and a bounded frame around it.
 pub(crate) const LINE_BYTES_MAX: usize = INLINE_BYTES_MAX + 4096;
 const _: () = assert!(LINE_BYTES_MAX < BATCH_BYTES_MAX, "a single record always fits a batch");
+
+/// What a segment can reach: its limit, and one batch that began below it.
+pub(crate) const SEGMENT_READ_MAX: usize = 2 * BATCH_BYTES_MAX + 8 * 1024 * 1024;

@@ -11,9 +11,10 @@ use crate::blob::Blobs;
 use crate::error::{Damage, DamageCause, JournalError};
 use crate::head::{HeadImage, Place};
 use crate::journal::{Health, Journal};
+use crate::limits::SEGMENT_READ_MAX;
 use crate::line::{self, Tail};
 use crate::paths::SessionPaths;
-use crate::recover::{Recovery, SEGMENT_READ_MAX, View};
+use crate::recover::{Recovery, View};
 use crate::segment;
 use crate::storage::{Storage, offset};
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use tripwire_fs::bounded;
 
+use crate::limits::SEGMENT_READ_MAX;
 use crate::names;
-use crate::recover::SEGMENT_READ_MAX;
 use crate::session_id::SessionId;
 use crate::storage::offset;
 use crate::wall_clock::WallClock;

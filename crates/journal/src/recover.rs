@@ -14,7 +14,7 @@ use super::error::{Damage, DamageCause, JournalError};
 use super::head::{self, Head, HeadImage, Place, State};
 use super::line::{self, Cut, Tail};
 use super::segment::{self, LineCheck, Scan};
-use crate::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX, SEGMENT_BYTES};
+use crate::limits::{LINE_BYTES_MAX, SEGMENT_BYTES, SEGMENT_READ_MAX};
 use crate::names;
 use crate::paths::SessionPaths;
 use crate::storage::{self, OpenMode, Storage, offset};
@@ -331,6 +331,4 @@ fn disagrees(place: &Place, found: Tail) -> JournalError {
     Damage::new(index, DamageCause::HeadDisagrees).into()
 }
 
-/// What a segment can reach: its limit, and one batch that began below it.
-pub(super) const SEGMENT_READ_MAX: usize = 2 * BATCH_BYTES_MAX + 8 * 1024 * 1024;
 const _: () = assert!(SEGMENT_BYTES <= 8 * 1024 * 1024, "a segment must fit a read");

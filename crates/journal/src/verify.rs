@@ -11,11 +11,11 @@ use super::checkpoint;
 use super::error::{Damage, DamageCause, JournalError};
 use super::head::{self, Head, HeadImage};
 use super::limits::LOCK_WAIT;
+use super::limits::SEGMENT_READ_MAX;
 use super::line::{self, Line, Tail};
 use super::merkle::Frontier;
 use super::note::{Checkpoint, SignedCheckpoint, Verifier};
 use super::paths::SessionPaths;
-use super::recover::SEGMENT_READ_MAX;
 use super::{names, segment};
 use crate::storage::{self, OpenMode, Storage, offset};
 

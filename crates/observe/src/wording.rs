@@ -1,4 +1,4 @@
-//! A call and an error in one line, for people and agents to read: the thing itself, not its normalised signature.
+//! A call, and an error in one line, for people and agents to read: the thing itself, not its normalised signature.
 
 use super::arguments::{Arguments, CallParts};
 use super::json::Json;
@@ -20,7 +20,7 @@ const ERROR_BYTES_MAX: usize = 160;
 /// `pytest tests/unit/test_one.py`, `Read src/main.rs offset=40`, `click selector=#save`.
 pub(super) fn call(tool: &str, kind: ToolKind, parts: &CallParts<'_>, root: Option<&str>) -> Label {
     match (kind, &parts.command) {
-        (ToolKind::Shell, Some(command)) => line(command.trim(), root, CALL_BYTES_MAX),
+        (ToolKind::Shell, Some(command)) => worded(command.trim(), root, CALL_BYTES_MAX, LineEnds::Kept),
         (ToolKind::Shell, None)
         | (ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other, _) => {
             line(&format!("{tool} {}", listed(parts)), root, CALL_BYTES_MAX)
@@ -88,8 +88,22 @@ fn short<'j>(value: &'j Json<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
+/// What becomes of the ends of lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineEnds {
+    /// Each is kept, because a shell reads on differently behind it.
+    Kept,
+    /// Each is a blank.
+    Blank,
+}
+
 /// One line of bounded length, with paths below the workspace as such.
 fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
+    worded(text, root, bytes, LineEnds::Blank)
+}
+
+/// A text of bounded length with one blank, or one line end, between two words.
+fn worded(text: &str, root: Option<&str>, bytes: usize, ends: LineEnds) -> Label {
     // What is cut off later need not be read: a path of the workspace makes it shorter by at most its own length.
     let head = cut(text, bytes.saturating_mul(4).saturating_add(root.map_or(0, str::len)));
     let inside = match root {
@@ -97,13 +111,19 @@ fn line(text: &str, root: Option<&str>, bytes: usize) -> Label {
         None => Cow::Borrowed(head),
     };
     let mut out = String::with_capacity(inside.len().min(bytes.saturating_mul(2)));
-    for word in
-        inside.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty())
-    {
-        if !out.is_empty() {
-            out.push(' ');
+    let mut gap = ' ';
+    for piece in inside.split_inclusive(|letter: char| letter.is_whitespace() || letter.is_control()) {
+        let word = piece.trim_end_matches(|letter: char| letter.is_whitespace() || letter.is_control());
+        if !word.is_empty() {
+            if !out.is_empty() {
+                out.push(gap);
+            }
+            out.push_str(word);
+            gap = ' ';
         }
-        out.push_str(word);
+        if ends == LineEnds::Kept && piece.ends_with('\n') {
+            gap = '\n';
+        }
         // The rest would be cut off.
         if out.len() > bytes {
             break;
@@ -131,7 +151,8 @@ mod tests {
             ("Read", r#"{"file_path":"a.py","offset":40}"#, "Read a.py offset=40"),
             ("search", r#"{"pattern":"needle"}"#, "search pattern=needle"),
             ("click", r##"{"selector":"#save","at":[1,2]}"##, "click at=[1,2] selector=#save"),
-            ("Bash", "{\"command\":\"a\\n  b\"}", "a b"),
+            ("Bash", "{\"command\":\"a # b \\n\\n  c\\td\"}", "a # b\nc d"),
+            ("Read", "{\"file_path\":\"a\",\"of\":\"b\\nc\"}", "Read a of=b c"),
             ("ping", "{}", "ping"),
             ("page_down", r#"{"":""}"#, "page_down (with empty arguments)"),
         ] {

@@ -24,6 +24,7 @@ mod recent;
 mod records;
 mod report_files;
 pub mod run;
+mod secret_sources;
 mod sign;
 mod state;
 mod steps;
@@ -35,7 +36,7 @@ pub mod words;
 
 pub use crate::body::Frozen;
 use crate::body::SessionBody;
-use crate::redaction::{self, Redaction, SecretSources};
+use crate::redaction::{self, Redaction};
 use crate::replica::Replica;
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
@@ -46,10 +47,11 @@ pub use recent::RecentFinding;
 use records::{append, entry};
 pub use records::{is_redacted, open_existing};
 pub use report_files::Reporting;
+use secret_sources::sources;
+pub use secret_sources::{check_secrets, workspace_redactor};
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::{SessionState, StateFollower};
 pub use state::{StateError, StateSaves};
-use std::path::Path;
 use std::sync::Arc;
 pub use steps::StepWords;
 use time::{since, stamped};
@@ -208,42 +210,6 @@ impl Driver<Disk> {
             follower: StateFollower::default(),
         }
     }
-}
-
-/// The redactor for what is stored beside the sessions of a workspace.
-///
-/// # Errors
-/// When the workspace's own secrets cannot be read: then nothing may be stored.
-pub fn workspace_redactor(
-    layout: &Layout,
-    signing: Option<&Signing>,
-    policy: &Policy,
-) -> Result<Redactor, DriverError> {
-    Ok(sources(layout, "", signing, policy).redactor()?)
-}
-
-/// Refuses a policy that holds a secret, as the beginning of a session does; makes nothing.
-///
-/// # Errors
-/// When it holds one, or the workspace's own secrets cannot be read.
-pub fn check_secrets(layout: &Layout, signing: Option<&Signing>, policy: &Policy) -> Result<(), DriverError> {
-    // Nothing is replaced here, so no key for placeholders is needed.
-    let sources = SecretSources { home: None, ..sources(layout, "", signing, policy) };
-    Ok(redaction::check_policy(policy, &sources.redactor()?)?)
-}
-
-/// Where the secrets of a session are known from.
-fn sources(layout: &Layout, session: &str, signing: Option<&Signing>, policy: &Policy) -> SecretSources {
-    let mut sources = SecretSources {
-        root: layout.workspace().map(Path::to_owned),
-        session: session.to_owned(),
-        allowed: policy.secrets.allow.list().clone(),
-        ..SecretSources::default()
-    };
-    if let Some(signing) = signing {
-        signing.tell(&mut sources);
-    }
-    sources
 }
 
 /// Whose time the inputs of a turn have.

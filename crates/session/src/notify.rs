@@ -5,6 +5,7 @@
 
 use crate::driver::StepOutcome;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -90,12 +91,12 @@ impl Notice {
 #[must_use]
 pub fn notices(session: &str, taken: &StepOutcome) -> Vec<Notice> {
     let before = taken.before.iter().filter_map(|decision| notice(session, decision, None));
-    before.chain(notice(session, &taken.decision, held_call(taken))).collect()
+    before.chain(notice(session, &taken.decision, held_call(taken).as_deref())).collect()
 }
 
 /// The call that waits for a person's word, as it was journaled.
 #[must_use]
-pub fn held_call(taken: &StepOutcome) -> Option<&str> {
+pub fn held_call(taken: &StepOutcome) -> Option<Cow<'_, str>> {
     match (&taken.decision.safety.error, taken.what.action()) {
         (Some(EnforcementError::FloorHeld(_)), Some(action)) => Some(action.named()),
         (Some(_) | None, _) => None,

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::bounded::{self, BoundedError};
+use tripwire_fs::shell_word::shell_word;
 
 /// The nearest ancestor that is a git work tree.
 pub fn top_level(start: &Path) -> Option<PathBuf> {
@@ -83,10 +84,10 @@ impl Explain for GitError {
         match self {
             Self::NotInstalled | Self::NotStarted { .. } => "install git, or check the search path".into(),
             Self::Failed { root, .. } => {
-                format!("check the repository: `git -C {0} status && git -C {0} fsck`", root.display()).into()
+                format!("check the repository: `git -C {0} status && git -C {0} fsck`", shell_word(root)).into()
             }
             Self::Unbounded { root, .. } => {
-                format!("add build output to `.gitignore`; see `git -C {} status --short | wc -l`", root.display())
+                format!("add build output to `.gitignore`; see `git -C {} status --short | wc -l`", shell_word(root))
                     .into()
             }
         }

@@ -14,6 +14,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::{FileAction, FileError, make_folder};
+use tripwire_fs::shell_word::shell_word;
 
 /// A workspace whose `.geometry/` is there and may be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,19 +118,26 @@ impl Explain for WorkspaceError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Symlink { path } => {
-                format!("look where it points (`ls -l {0}`), then remove it: `rm {0}`", path.display()).into()
+                format!("look where it points (`ls -l {0}`), then remove it: `rm {0}`", shell_word(path)).into()
             }
-            Self::NotAFolder { path } => format!("move it away: `mv {0} {0}.old`", path.display()).into(),
+            Self::NotAFolder { path } => {
+                let mut other = path.clone().into_os_string();
+                other.push(".old");
+                format!("move it away: `mv {} {}`", shell_word(path), shell_word(Path::new(&other))).into()
+            }
             Self::NotWritable { path, .. } => {
-                format!("give yourself write access: `chmod u+rwx {}`", path.display()).into()
+                format!("give yourself write access: `chmod u+rwx {}`", shell_word(path)).into()
             }
             Self::ForeignOwner { path, .. } => format!(
                 "work in a folder of your own (`mkdir {FOLDER}` there), or take it over: `chown -R \"$USER\" {}`",
-                path.display()
+                shell_word(path)
             )
             .into(),
+            Self::NoFolder { path, cause } if cause.kind() == io::ErrorKind::NotFound => {
+                format!("check the spelling (`ls -ld {0}`), or make it: `mkdir -p {0}`", shell_word(path)).into()
+            }
             Self::NoFolder { path, .. } => {
-                format!("check the spelling (`ls -ld {0}`), or make it: `mkdir -p {0}`", path.display()).into()
+                format!("name a folder that you may enter; see what this is: `ls -ld {}`", shell_word(path)).into()
             }
             Self::NoStateHome { .. } => "set `XDG_STATE_HOME` to a folder that you may write to".into(),
             Self::File(error) => error.hint(),
@@ -274,6 +282,29 @@ mod tests {
     fn repository(folder: &Path) {
         std::fs::create_dir_all(folder.join(".git")).unwrap();
         std::fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    #[test]
+    fn advised_commands_can_be_pasted_and_a_file_is_not_to_be_made_a_folder() {
+        let dir = TestDir::new();
+        let (file, gone) = (dir.path().join("a file"), dir.path().join("not here"));
+        std::fs::write(&file, "").unwrap();
+        let shown = |path: &Path| format!("'{}'", path.display());
+        let hint = |path: &Path| open(path).unwrap_err().hint().into_owned();
+        let (file_hint, gone_hint) = (hint(&file), hint(&gone));
+        assert!(
+            file_hint.contains(&format!("`ls -ld {}`", shown(&file))) && !file_hint.contains("mkdir"),
+            "{file_hint}"
+        );
+        assert!(gone_hint.contains(&format!("`mkdir -p {}`", shown(&gone))), "{gone_hint}");
+        let work = dir.path().join("q sp");
+        std::fs::create_dir(&work).unwrap();
+        std::fs::write(work.join(FOLDER), "").unwrap();
+        let (there, away) = (shown(&work.join(".geometry")), shown(&work.join(".geometry.old")));
+        assert!(hint(&work).contains(&format!("`mv {there} {away}`")), "{}", hint(&work));
+        std::fs::remove_file(work.join(FOLDER)).unwrap();
+        std::os::unix::fs::symlink("/", work.join(FOLDER)).unwrap();
+        assert!(hint(&work).contains(&format!("`rm {there}`")), "{}", hint(&work));
     }
 
     #[test]

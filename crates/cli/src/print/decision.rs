@@ -6,6 +6,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
 use tripwire_core::effect::{Effect, Sameness};
 use tripwire_core::input::{HumanAct, Input, Report, What};
+use tripwire_core::visible::visible;
 
 /// Columns for what the agent did; longer texts are cut in the middle, so that a line fits a terminal.
 const WHAT_COLUMNS: usize = 38;
@@ -89,7 +90,7 @@ fn clock(ms: u64) -> String {
 /// What an input tells of.
 fn done(what: &What) -> String {
     match what {
-        What::Event(AgentEvent { action: Some(action), .. }) => action.named().to_owned(),
+        What::Event(AgentEvent { action: Some(action), .. }) => action.named().into_owned(),
         What::Event(event) => format!(
             "{}, {}",
             counted(event.budget_tokens().get(), "token"),
@@ -198,9 +199,9 @@ fn effect(effect: &Effect) -> String {
     }
 }
 
-/// Cuts a text in the middle and takes line breaks out of it.
+/// Cuts a text in the middle; nothing in it steers a terminal.
 fn shortened(text: &str) -> String {
-    let letters: Vec<char> = print::harmless(text).replace('\n', " ").chars().collect();
+    let letters: Vec<char> = visible(text).chars().collect();
     if letters.len() <= WHAT_COLUMNS {
         return letters.into_iter().collect();
     }

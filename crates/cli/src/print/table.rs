@@ -1,9 +1,9 @@
 //! Tables for people: columns as wide as their contents, and cut to the terminal where there is one. In a pipe nothing is
 //! cut, so that a program finds whole values.
 
-use crate::print;
 use crate::print::style::{self, Tone};
 use crate::print::terminal;
+use tripwire_core::visible::visible;
 
 /// How a column is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,7 @@ impl Table {
 
     /// Adds a row; control characters in it do not reach the terminal.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        let plain = |text: String| print::harmless(&text).replace('\n', " ");
-        self.rows.push(cells.into_iter().map(|(text, tone)| (plain(text), tone)).collect());
+        self.rows.push(cells.into_iter().map(|(text, tone)| (visible(&text), tone)).collect());
     }
 
     /// Its lines, for the terminal that standard output is, or whole.
@@ -148,7 +147,7 @@ mod tests {
         let lines = table().lines_in(None);
         assert_eq!(lines[0], "who      spent  where");
         assert_eq!(lines[1], "claude   $1.00  /home/person/a/long/path");
-        assert_eq!(lines[2], "x       $12.34  /tmp\u{fffd}");
+        assert_eq!(lines[2], "x       $12.34  /tmp\\u{7}⏎");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
+use tripwire_core::visible::visible;
 
 /// Columns of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
@@ -83,11 +84,13 @@ pub(crate) fn label_of(line: &str) -> usize {
 /// Columns in which the labels of a line end.
 const LABELS_WITHIN: usize = 32;
 
-/// Lines for a person, hanging below their labels where the terminal is too narrow for them.
-pub(crate) fn fit(lines: Vec<String>, columns: Option<usize>) -> Vec<String> {
+/// Lines for a person, hanging below their labels where the terminal is too narrow for them; each stays one, whatever agents
+/// put into it.
+pub(crate) fn fit(lines: &[String], columns: Option<usize>) -> Vec<String> {
+    let lines = lines.iter().map(|line| visible(line));
     match columns {
-        Some(columns) => lines.iter().flat_map(|line| hang(line, columns, LABEL_COLUMNS)).collect(),
-        None => lines,
+        Some(columns) => lines.flat_map(|line| hang(&line, columns, LABEL_COLUMNS)).collect(),
+        None => lines.collect(),
     }
 }
 
@@ -190,7 +193,7 @@ mod tests {
         let path = "state       /a/very/long/path/that/does/not/fit/anywhere/at/all and more";
         assert_eq!(hang(path, 30, 12).last().unwrap().trim(), "and more");
         assert!(hang(path, 30, 12)[0].ends_with("/at/all"), "a path is not broken");
-        assert_eq!(fit(vec![path.to_owned()], None), [path], "nobody's terminal, nothing broken");
+        assert_eq!(fit(&[path.to_owned()], None), [path], "nobody's terminal, nothing broken");
     }
 
     #[test]

@@ -471,8 +471,8 @@ fn leave(workspace: &Workspace, left: &SessionEnd, mut printer: Printer) -> Resu
     printer.end();
     let mut out = Out::lock();
     let report = crate::verbs::agent::report::report(left, exit, &parity, &printer);
-    let columns = terminal::columns_of_output().filter(|_| !printer.writes_json());
-    for line in terminal::fit(report, columns) {
+    let lines = if printer.writes_json() { report } else { terminal::fit(&report, terminal::columns_of_output()) };
+    for line in lines {
         out.line(&line)?;
     }
     out.flush()?;

@@ -187,7 +187,7 @@ fn as_json(approval: &Approval, command: Option<&str>, workspace: &Workspace) ->
         "command": command,
         "what": what,
         "rule": rule,
-        "workspace": workspace.root(),
+        "workspace": workspace.root().to_string_lossy(),
     })
 }
 

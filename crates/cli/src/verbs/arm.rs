@@ -66,10 +66,10 @@ fn choose(args: &ChoiceArgs, mode: Mode) -> Result<Exit, Problem> {
     let journaled = journal(args, mode)?;
     let mut out = Out::lock();
     if args.form.json {
-        let (mode, file) = (word(mode), choice.path());
+        let (mode, file) = (word(mode), choice.path().to_string_lossy());
         out.line(&json!({ "mode": mode, "file": file, "journaledIn": journaled }).to_string())?;
     } else {
-        out.line(&format!("mode        {}, in `{}`", word(mode), choice.path().display()))?;
+        out.prose(&format!("mode        {}, in `{}`", word(mode), choice.path().display()))?;
         match journaled {
             Some(session) => {
                 out.line(&format!("journaled   in {session}; other sessions follow at their next call"))?

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Form, Out};
+use crate::print::{Form, Out};
 use crate::snapshots;
 use crate::workspace::Which;
 use clap::Args;
@@ -10,6 +10,7 @@ use serde_json::json;
 use similar::TextDiff;
 use std::borrow::Cow;
 use tripwire_core::explain::Explain;
+use tripwire_core::visible::{visible, visible_lines};
 use tripwire_undo::{Difference, ShownKind};
 
 /// Show what changed between two steps of an agent, or in one.
@@ -67,16 +68,16 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     for change in &differences {
-        out.line(&print::harmless(&format!("{} {}", kind(change), change.path.display())))?;
+        out.line(&visible(&format!("{} {}", kind(change), change.path.display())))?;
         let texts = if args.names || change.is_folder || change.kind == ShownKind::Rights {
             None
         } else {
             store.texts(change)?
         };
         if let Some((old, new)) = texts {
-            let name = change.path.to_string_lossy();
+            let name = visible(&change.path.to_string_lossy());
             let text = TextDiff::from_lines(&old, &new).unified_diff().header(&name, &name).to_string();
-            out.line(print::harmless(&text).trim_end())?;
+            out.line(visible_lines(&text).trim_end())?;
         }
     }
     out.flush()?;

@@ -3,7 +3,6 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
-use crate::shell_word::shell_word;
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
@@ -11,6 +10,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_core::counted::counted;
+use tripwire_fs::shell_word::shell_word;
 use tripwire_journal::bundle::{self, BundleError};
 use tripwire_session::driver::{freeze, is_redacted, open_existing};
 use tripwire_workspace::geometry::replay_file;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         freeze::write(&journal, layout, &session, None)?;
         let path = replay_file::path(layout, &session);
         out.line(&match args.form.json {
-            true => json!({"session": session.as_str(), "replay": path, "records": journal.records(), "redacted": is_redacted}).to_string(),
+            true => json!({"session": session.as_str(), "replay": path.to_string_lossy(), "records": journal.records(), "redacted": is_redacted}).to_string(),
             false => format!("{session}: {} frozen in `{}`", counted(journal.records(), "record"), path.display()),
         })?;
         out.flush()?;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
     let bundle::Exported { records, checkpoints, blobs } = exported;
     out.line(&match args.form.json {
         true => json!({
-            "session": session.as_str(), "file": file, "records": records, "checkpoints": checkpoints, "blobs": blobs,
+            "session": session.as_str(), "file": file.to_string_lossy(), "records": records, "checkpoints": checkpoints, "blobs": blobs,
             "redacted": is_redacted,
         })
         .to_string(),

@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<Exit, Problem> {
     lines.push(format!("next        {}", next(&workspace, &found, &guarded)));
     lines.push("help        `tripwire -h` lists the commands".to_owned());
     let mut out = Out::lock();
-    for line in terminal::fit(lines, terminal::columns_of_output()) {
+    for line in terminal::fit(&lines, terminal::columns_of_output()) {
         out.line(&line)?;
     }
     out.flush()?;

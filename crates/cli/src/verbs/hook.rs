@@ -92,7 +92,7 @@ fn fit_word(client: Client, input: &[u8]) -> Result<(), String> {
 /// Says what the client is to hear.
 fn speak(reply: &Reply) -> Result<Exit, Problem> {
     if !reply.stderr.is_empty() {
-        crate::print::say(&reply.stderr);
+        reply.stderr.lines().for_each(crate::print::say);
     }
     if !reply.stdout.is_empty() {
         let mut out = Out::lock();

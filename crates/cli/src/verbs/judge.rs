@@ -90,8 +90,9 @@ fn tell(ruling: &DoorRuling, out: &mut Out) -> Result<(), Problem> {
             Answer::Pass => "pass",
             Answer::Hold => "hold",
         };
-        let first = segment.command.lines().next().unwrap_or_default();
-        out.prose(&format!("  {mark}  {first}"))?;
+        let (first, more) =
+            segment.command.split_once('\n').map_or((&*segment.command, ""), |(first, _)| (first, "\n…"));
+        out.prose(&format!("  {mark}  {first}{more}"))?;
     }
     Ok(())
 }

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
             if filter.passes(&pair, &client) {
                 match args.form.json {
                     true => out.line(&as_json(&pair)?)?,
-                    false => out.prose(&format!("{}{}", in_words(&pair), steps.words(&pair)))?,
+                    false => in_words(&pair).iter().chain(&steps.words(&pair)).try_for_each(|line| out.prose(line))?,
                 }
             }
         }
@@ -134,32 +134,33 @@ impl UndoSteps {
         Self(steps.map(|step| (step.step, words(step.undone))).collect())
     }
 
-    fn words(&self, pair: &Pair) -> String {
+    fn words(&self, pair: &Pair) -> Option<String> {
         let snapshot = if let What::Event(event) = &pair.input.what { event.snapshot.as_ref() } else { None };
         let none = snapshot.and_then(|snapshot| snapshot.as_str().strip_prefix("none: "));
         match (self.0.get(&pair.number), none) {
-            (Some(words), _) => format!("\n{:>28}{words} (step {})", "", pair.number),
-            (None, Some(why)) => format!("\n{:>28}no snapshot after it: {why}", ""),
-            (None, None) => String::new(),
+            (Some(words), _) => Some(format!("{:>28}{words} (step {})", "", pair.number)),
+            (None, Some(why)) => Some(format!("{:>28}no snapshot after it: {why}", "")),
+            (None, None) => None,
         }
     }
 }
 
-fn in_words(pair: &Pair) -> String {
+fn in_words(pair: &Pair) -> Vec<String> {
     let mut line = format!("{} {:>6}  {}", pair.wall, pair.number, words::in_short(&pair.input.what));
     let Some(decided) = &pair.decision else {
         line.push_str("  (a crash came before its decision)");
-        return line;
+        return vec![line];
     };
+    let mut lines = vec![line];
     let safety = &decided.parts.safety;
     if !safety.allowed {
-        line.push_str(&format!("\n{:>28}refused: {} [{}]", "", safety.reason, safety.rule));
+        lines.push(format!("{:>28}refused: {} [{}]", "", safety.reason, safety.rule));
     }
     for finding in &decided.parts.findings {
         let level = format!("{:?}", finding.level).to_lowercase();
-        line.push_str(&format!("\n{:>28}{level} {}: {} [{}]", "", finding.kind, finding.reason, finding.rule));
+        lines.push(format!("{:>28}{level} {}: {} [{}]", "", finding.kind, finding.reason, finding.rule));
     }
-    line
+    lines
 }
 
 fn as_json(pair: &Pair) -> Result<String, Problem> {

@@ -4,7 +4,6 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
 use crate::print::Out;
-use crate::shell_word::shell_word;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
@@ -16,6 +15,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
+use tripwire_fs::shell_word::shell_word;
 use tripwire_session::driver::Driver;
 use tripwire_workspace::policy_file;
 

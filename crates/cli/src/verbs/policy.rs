@@ -191,7 +191,7 @@ fn check_cedar(args: &PolicyCheckArgs, file: &Path, out: &mut Out) -> Result<Exi
         let ok = checked.failed.is_empty();
         out.line(&json!({"ok": ok, "policies": checked.policies, "examples": held, "failed": failed}).to_string())?;
     } else {
-        checked.failed.iter().try_for_each(|error| out.line(&error.to_string()))?;
+        checked.failed.iter().try_for_each(|error| out.prose(&error.to_string()))?;
         if checked.failed.is_empty() {
             let (policies, examples) = (counted(checked.policies, "policy"), counted(held, "example"));
             out.line(&format!("{name}: good, {policies}, {examples} {}", agreeing(held, "holds", "hold")))?;

@@ -13,6 +13,7 @@ use tripwire_authority::Who;
 use tripwire_core::counted::counted;
 use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
+use tripwire_core::visible::visible;
 use tripwire_fs::bounded::{self, BoundedError};
 use tripwire_session::review::{AnswerError, Gate, ListedProposal, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
 use tripwire_workspace::Workspace;
@@ -118,7 +119,7 @@ fn show(args: &ReviewShowArgs) -> Result<Exit, Problem> {
             format!(
                 "{}{}",
                 in_words(proposal),
-                proposal.changes.iter().map(|line| format!("\n  {line}")).collect::<String>()
+                proposal.changes.iter().map(|line| format!("\n  {}", visible(line))).collect::<String>()
             )
         };
         out.line(&if args.form.json { as_json(proposal, Some(*is_staged)).to_string() } else { words() })?;
@@ -196,7 +197,7 @@ fn one<'a>(listed: &'a [ListedProposal], text: &str) -> Result<&'a ListedProposa
 }
 
 fn in_words(proposal: &Proposal) -> String {
-    let by = proposal.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let by = proposal.by.as_ref().map(|by| format!(" by {}", visible(by))).unwrap_or_default();
     let (short, state, count) = (proposal.short(), proposal.state.name(), proposal.changes.len());
     format!("{short}  {state}{by}  {}, proposed {}", counted(count, "change"), proposal.at)
 }

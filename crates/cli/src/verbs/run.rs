@@ -149,7 +149,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     if args.json {
         print::say_whole(&object.to_string());
     } else {
-        let lines = terminal::fit(report::lines(&report, exit), terminal::columns_of_talk());
+        let lines = terminal::fit(&report::lines(&report, exit), terminal::columns_of_talk());
         lines.iter().for_each(|line| print::say(line));
     }
     Ok(exit)

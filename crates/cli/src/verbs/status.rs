@@ -318,7 +318,7 @@ impl<'a> Status<'a> {
             format!("also        {id} ({client}): {state}, last activity {} ago, {spent}", other.age())
         }));
         lines.push(format!("guard       {}", self.guard));
-        let lines = terminal::fit(lines, terminal::columns_of_output());
+        let lines = terminal::fit(&lines, terminal::columns_of_output());
         lines.iter().map(|line| toned(line)).collect::<Vec<_>>().join("\n")
     }
 
@@ -332,7 +332,8 @@ impl<'a> Status<'a> {
             })
         });
         json!({
-            "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
+            "workspace": self.workspace.root().to_string_lossy(),
+            "state": self.workspace.layout().folder().to_string_lossy(),
             "sessions": self.sessions.len(), "session": session, "waits": self.waits, "answered": self.answered, "broken": self.broken,
             "notes": self.notes,
             "guard": self.guard, "others": self.others.iter().map(SessionSummary::as_json).collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ use crate::workspace::places;
 use clap::Args;
 use tripwire_clients::claude::statusline;
 use tripwire_clients::hooks::window;
+use tripwire_core::visible::visible;
 use tripwire_fs::bounded;
 use tripwire_session::driver::Driver;
 use tripwire_session::foreign::Foreign;
@@ -26,7 +27,7 @@ const INPUT_BYTES_MAX: u64 = 1 << 20;
 pub(crate) fn run(_args: &StatuslineArgs) -> Result<Exit, Problem> {
     let line = line().unwrap_or_else(|why| format!("tripwire: guard broken: {why}"));
     let mut out = Out::lock();
-    out.line(line.lines().next().unwrap_or_default())?;
+    out.line(&visible(line.lines().next().unwrap_or_default()))?;
     out.flush()?;
     Ok(Exit::Done)
 }

@@ -228,7 +228,7 @@ impl Tuning<'_> {
                  {decision}{options}`"
             ));
         }
-        for line in terminal::fit(lines, terminal::columns_of_output()) {
+        for line in terminal::fit(&lines, terminal::columns_of_output()) {
             out.prose(&line)?;
         }
         out.flush()?;
@@ -294,7 +294,7 @@ impl Tuning<'_> {
                 offer.path()
             ));
         }
-        for line in terminal::fit(lines, terminal::columns_of_output()) {
+        for line in terminal::fit(&lines, terminal::columns_of_output()) {
             out.prose(&line)?;
         }
         out.flush()?;

@@ -9,6 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::explain::Explain as _;
+use tripwire_fs::shell_word::shell_word;
 use tripwire_journal::bundle::{self, BundleError};
 use tripwire_journal::note::Verifier;
 use tripwire_journal::storage::Disk;
@@ -191,7 +192,7 @@ fn lost(layout: &Layout) -> Vec<(String, PathBuf)> {
 }
 
 fn gone(note: &Path) -> String {
-    let note = note.display();
+    let note = shell_word(note);
     format!("its journal is gone, though this person's key vouched for it; if you removed it yourself: `rm {note}`")
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     match args.json {
         true => out.line(&answer.as_json()?.to_string())?,
-        false => out.prose(&answer.in_words(&args.which.options()))?,
+        false => answer.in_words(&args.which.options()).iter().try_for_each(|line| out.prose(line))?,
     }
     out.flush()?;
     Ok(Exit::Done)

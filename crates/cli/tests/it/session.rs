@@ -10,6 +10,7 @@ mod ls;
 mod memory;
 mod not_a_loop;
 mod notify;
+mod odd_names;
 mod replay;
 mod serve;
 mod status;

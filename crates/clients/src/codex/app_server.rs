@@ -103,7 +103,7 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<ListedHook>, String>
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {"clientInfo": {"name": "tripwire", "title": "tripwire", "version": env!("CARGO_PKG_VERSION")}}}),
         json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "hooks/list", "params": {"cwds": [folder]}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "hooks/list", "params": {"cwds": [folder.to_str().ok_or("the folder's path is no text")?]}}),
     ];
     for question in questions {
         writeln!(to, "{question}").map_err(|error| error.to_string())?;

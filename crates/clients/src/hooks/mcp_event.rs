@@ -27,7 +27,8 @@ pub fn written(call: &HookCall) -> Vec<u8> {
     let arguments = RawValue::from_string(tool.input.clone()).ok();
     let mut input = json!({
         "session_id": call.session,
-        "cwd": call.cwd,
+        // A folder whose path is no text cannot be told; without one the guard refuses.
+        "cwd": call.cwd.to_str(),
         "hook_event_name": call.event_name,
         "tool_name": tool.name,
         "tool_input": arguments,

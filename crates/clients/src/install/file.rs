@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tripwire_core::explain::Explain;
 use tripwire_fs::bounded::{self, BoundedError};
 use tripwire_fs::file::{self, FileMode};
+use tripwire_fs::shell_word::shell_word;
 
 /// The largest settings file that is read.
 const BYTES_MAX: u64 = 32 << 20;
@@ -76,11 +77,11 @@ pub enum FileProblem {
 impl Explain for FileProblem {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Refused { path, .. } => format!("check who may write it: `ls -l '{}'`", path.display()).into(),
+            Self::Refused { path, .. } => format!("check who may write it: `ls -l {}`", shell_word(path)).into(),
             Self::NotSettings { .. } => "move it away, or name another client with `--client`".into(),
             Self::Linked { link } => format!(
-                "see where it leads with `ls -l '{}'` and put a file or folder in its place, or use `tripwire init --user`",
-                link.display()
+                "see where it leads with `ls -l {}` and put a file or folder in its place, or use `tripwire init --user`",
+                shell_word(link)
             )
             .into(),
             Self::NoNameFree { path } => format!("move the files `{}*` away", backup(path, 0).display()).into(),

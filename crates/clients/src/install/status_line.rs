@@ -2,9 +2,9 @@
 
 use super::form::HookSettings;
 use super::settings::{SettingsError, parse, remove_member, split_mark};
-use crate::hook_command::shell_quoted;
 use jsonc_parser::json;
 use std::path::Path;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// What a text of settings says about the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -132,7 +132,7 @@ impl Lanes {
         let Some(action) = input.what.action() else { return };
         let agent = agent_of(&input.what).unwrap_or_default();
         let lane = self.lane(agent);
-        let label = action.named();
+        let label = &*action.named();
         if let What::Event(event) = &input.what {
             lane.ended(moment, event, label);
         } else {

@@ -192,7 +192,7 @@ impl Totals {
         match &input.what {
             What::Request(_) if !safety.allowed => {
                 self.refused += 1;
-                let call = input.what.action().map(|action| action.named().to_owned()).unwrap_or_default();
+                let call = input.what.action().map(|action| action.named().into_owned()).unwrap_or_default();
                 let (rule, reason) = (safety.rule.id(), safety.reason.to_string());
                 keep(&mut self.refusals, Refusal { i, at, call, rule, reason });
             }

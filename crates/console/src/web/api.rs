@@ -178,7 +178,7 @@ pub(super) fn act(shared: &Shared, path: &str, body: &[u8]) -> Result<String, No
         receipts.push(match shared.model.redacted(workspace, &receipt) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_default(),
             Err(problem) => {
-                json!({"workspace": workspace.root(), "done": [problem.to_string()], "receipt": receipt["receipt"]})
+                json!({"workspace": workspace.root().to_string_lossy(), "done": [problem.to_string()], "receipt": receipt["receipt"]})
             }
         });
     }

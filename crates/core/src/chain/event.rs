@@ -11,6 +11,8 @@ use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
 use crate::usage::FigureSource;
+use crate::visible::LINE_END;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -245,7 +247,7 @@ pub struct Action {
     /// The type of action; absent for a plain tool call.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Label>,
-    /// The call in one line as it was made, for people and agents to read; it decides nothing.
+    /// The call as it was made, with one blank or line end between two words, for people and agents to read; it decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<Label>,
 }
@@ -265,9 +267,16 @@ impl Action {
         self.signature.as_ref().unwrap_or(&self.tool).fingerprint()
     }
 
-    /// The call itself, with its arguments where they are known.
+    /// The call itself, with its arguments where they are known, in one line: where a command goes on in another, a mark stands.
     #[must_use]
-    pub fn named(&self) -> &str {
+    pub fn named(&self) -> Cow<'_, str> {
+        let worded = self.worded();
+        if worded.contains('\n') { worded.replace('\n', LINE_END).into() } else { worded.into() }
+    }
+
+    /// The same with the line ends that a command has.
+    #[must_use]
+    pub fn worded(&self) -> &str {
         self.words.as_ref().filter(|words| !words.is_empty()).map_or_else(|| self.shown(), Label::as_str)
     }
 
@@ -367,6 +376,15 @@ pub enum TestResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floor_1_a_command_of_two_lines_is_named_in_one_with_a_mark_between() {
+        let words = Label::new("echo cleaning up # safe:\nrm -r data");
+        let action = Action { tool: Label::cut("Bash"), words, ..Action::default() };
+        assert_eq!(action.named(), "echo cleaning up # safe:⏎rm -r data");
+        assert_eq!(action.worded(), "echo cleaning up # safe:\nrm -r data");
+        assert_eq!(Action { words: None, ..action }.named(), "Bash");
+    }
 
     #[test]
     fn flags_survive_the_round_trip_and_unknown_ones_are_refused() {

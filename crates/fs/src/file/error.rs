@@ -1,5 +1,6 @@
 //! Why the file system refused: which file, what was tried, and what a person can do about it.
 
+use crate::shell_word::shell_word;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,17 +81,17 @@ impl Explain for FileError {
     fn hint(&self) -> Cow<'_, str> {
         // A bare name lies in the folder in which the command runs.
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = folder.display();
+        let (shown, folder, path) = (folder.display(), shell_word(folder), shell_word(&self.path));
         let hint = if self.cause.kind() == io::ErrorKind::StorageFull {
-            format!("free some space on the disk of `{folder}` (`df -h {folder}`), then run the command again")
+            format!("free some space on the disk of `{shown}` (`df -h {folder}`), then run the command again")
         } else if self.cause.kind() == io::ErrorKind::ReadOnlyFilesystem {
-            format!("`{folder}` is mounted read-only: remount it or work in a writable copy")
+            format!("`{shown}` is mounted read-only: remount it or work in a writable copy")
         } else if self.cause.kind() == io::ErrorKind::PermissionDenied {
             format!("check who may write there: `ls -ld {folder}`")
         } else if self.cause.kind() == io::ErrorKind::NotFound {
-            format!("check that it exists: `ls -l {}`", self.path.display())
+            format!("check that it exists: `ls -l {path}`")
         } else {
-            format!("look at it: `ls -l {}`", self.path.display())
+            format!("look at it: `ls -l {path}`")
         };
         hint.into()
     }

@@ -198,4 +198,5 @@ fn a_bare_name_lies_in_the_folder_of_the_command() {
     };
     assert_eq!(denied("x.html"), "check who may write there: `ls -ld .`");
     assert_eq!(denied("/a/x.html"), "check who may write there: `ls -ld /a`");
+    assert_eq!(denied("/a b/x.html"), "check who may write there: `ls -ld '/a b'`");
 }

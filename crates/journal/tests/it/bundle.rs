@@ -1,7 +1,9 @@
 //! A bundle gives a session back as it was, and says what is wrong with one that was cut or changed.
 
 use super::journal::{Outcome, bodies, open, options, put};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tripwire_journal::bundle::{self, BundleError, Exported, Unpacked};
@@ -59,6 +61,30 @@ fn a_bundle_gives_every_record_checkpoint_and_blob_back() -> Outcome {
     let report = verify(&Disk, &unpacked.paths(), &trust)?;
     assert!(report.holds(), "{report:?}");
     assert_eq!((report.records, report.checkpoints_trusted, report.covered), (41, 1, 40));
+    Ok(())
+}
+
+#[test]
+fn log_4_a_session_below_a_path_that_is_no_text_is_bundled_whole() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let odd = temp.path().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&odd)?;
+    let Bundled { journal, exported, bytes } = bundled(&odd)?;
+    assert_eq!(exported, Exported { records: 41, checkpoints: 1, blobs: 1 });
+    assert_eq!(bodies_of(&bundle::unpack(bytes.as_slice())?)?, bodies(&journal)?);
+    Ok(())
+}
+
+#[test]
+fn log_4_an_export_that_would_leave_records_out_fails() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let Bundled { mut journal, .. } = bundled(temp.path())?;
+    let first = journal.paths().dir().join("00000001.jsonl");
+    fs::rename(&first, first.with_extension("away"))?;
+    match bundle::write(&mut journal, None, Vec::new()) {
+        Err(BundleError::Incomplete { found, expected: 41 }) => assert!(found < 41, "{found}"),
+        other => return Err(format!("{other:?}").into()),
+    }
     Ok(())
 }
 

@@ -87,8 +87,9 @@ impl Progress {
 
     fn note(&mut self, event: &AgentEvent) {
         let Some(action) = &event.action else { return };
-        self.note_attempt(action.named(), event);
-        self.last_action = Some(action.named().to_owned());
+        let named = action.named();
+        self.note_attempt(&named, event);
+        self.last_action = Some(named.into_owned());
         if event.flags.has(Flag::Edit) && !event.failed() && self.files.len() < FILES_MAX {
             let target = action.target.as_ref().map_or_else(|| action.exact(), Label::fingerprint);
             self.files.insert(target.get());

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::print;
 use std::path::{Path, PathBuf};
 use tripwire_agent::session::SessionEnd;
+use tripwire_fs::shell_word::shell_word;
 use tripwire_workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
@@ -53,9 +54,11 @@ impl Example {
 
     /// Says what will happen, plays it, and says how to look at it afterwards.
     pub(crate) fn play(self, run: impl FnOnce(&Self) -> Result<(Exit, SessionEnd), Problem>) -> Result<Exit, Problem> {
-        print::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
+        INTRODUCTION.lines().for_each(print::say);
+        print::say(&format!("It works in {}", self.folder.display()));
+        print::say("");
         let (exit, left) = run(&self)?;
-        let (work, folder) = (self.folder.join("work"), self.folder.display());
+        let (work, folder) = (shell_word(&self.folder.join("work")), shell_word(&self.folder));
         let telling = left.telling.map_or(0, |decision| decision.get());
         let verbs = [
             ("log".to_owned(), "every decision, as it was journaled"),
@@ -63,14 +66,17 @@ impl Example {
             (format!("replay {}", left.session), "the same loop again, without a model and without tools"),
             ("verify".to_owned(), "that no record was changed"),
         ];
-        let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
-        print::say(&format!(
-            "\nEverything is still there. See the loop being caught, in the browser:\n\n  {} web --open --workspace {}\n\nor in \
-             the terminal:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
-            called_as(),
-            work.display(),
-            work.display()
-        ));
+        print::say("");
+        print::say("Everything is still there. See the loop being caught, in the browser:");
+        print::say("");
+        print::say(&format!("  {} web --open --workspace {work}", called_as()));
+        print::say("");
+        print::say("or in the terminal:");
+        print::say("");
+        print::say(&format!("  cd {work}"));
+        verbs.iter().for_each(|(verb, what)| print::say(&format!("  tripwire {verb:<34} {what}")));
+        print::say("");
+        print::say(&format!("and when you have seen enough: rm -r {folder}"));
         Ok(exit)
     }
 

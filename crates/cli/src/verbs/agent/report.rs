@@ -19,6 +19,7 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::plan::PlanStep;
 use tripwire_core::run::record::{Answer, CallOutcome, Setup, Work, WorkEnd};
+use tripwire_core::visible::visible;
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::ended;
 
@@ -66,7 +67,7 @@ impl Printer {
 
     fn print(&mut self, text: &str) {
         self.end();
-        let text = print::harmless(text);
+        let text = visible(text);
         // The whole text is in the transcript; here a glance is enough.
         let text = terminal::columns_of_output().map_or_else(|| text.clone(), |columns| terminal::cut(&text, columns));
         // A reader who has seen enough must not end the session.
@@ -134,7 +135,7 @@ pub(crate) fn aside(text: &str) {
 fn draw(text: &str) {
     // A line that fills the last column is broken by some terminals, and each beat would leave half of it behind.
     let room = terminal::columns_of_talk().unwrap_or(STATUS_COLUMNS).saturating_sub(1);
-    let cut = terminal::cut(&print::harmless(text), room);
+    let cut = terminal::cut(&visible(text), room);
     let mut err = std::io::stderr().lock();
     drop(write!(err, "\r\u{1b}[K{cut}"));
     drop(err.flush());

@@ -43,7 +43,7 @@ fn without_fleet(
     if !holds_something {
         return Err(problem);
     }
-    print::say(&format!("error: {problem}\nhint: {}", problem.hint()));
+    print::say_problem(&problem);
     print::say("the order did not reach the fleet's log: this machine obeys it, and others only if they heard it");
     on_this_machine(wide).report(wide.form)?;
     Ok(Exit::DoesNotHold)
@@ -119,7 +119,7 @@ fn print_dry(wide: &WideOrder<'_>) -> Result<Exit, Problem> {
     } else {
         out.prose(&format!("{} would go to every workspace of this machine:", wide.act.name()))?;
         for root in roots {
-            out.line(&format!("  {root}"))?;
+            out.prose(&format!("  {root}"))?;
         }
     }
     out.flush()?;

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::visible::visible_lines;
 use tripwire_fleet::order::Target;
 use tripwire_fleet::policy::{self, BundleFault, BundleReader, PolicyBundle};
 use tripwire_workspace::{account, clock};
@@ -164,7 +165,7 @@ fn show_diff(diff: &str, form: Form) -> Result<(), Problem> {
         return Ok(());
     }
     let mut out = Out::lock();
-    out.line(talk::harmless(diff).trim_end())?;
+    out.line(visible_lines(diff).trim_end())?;
     out.flush()
 }
 

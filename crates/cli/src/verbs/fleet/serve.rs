@@ -28,9 +28,8 @@ pub(super) fn run(args: &FleetServeArgs) -> Result<Exit, Problem> {
     match Member::new(log.as_ref(), &host, who).serve() {
         Served::Left => Ok(Exit::Done),
         Served::Rival => {
-            print::say(
-                "error: another process speaks for this machine\nhint: end it, or join under another `--machine`",
-            );
+            print::say("error: another process speaks for this machine");
+            print::say("hint: end it, or join under another `--machine`");
             Ok(Exit::Refused)
         }
     }

@@ -8,6 +8,7 @@ use crate::workspace;
 use serde_json::json;
 use tripwire_fleet::nats::cluster::{Cluster, default_folder, find_server};
 use tripwire_fleet::subject::Name;
+use tripwire_fs::shell_word::shell_word;
 
 fn cluster(args: &ClusterArgs) -> Result<Cluster, Problem> {
     let folder = match &args.dir {
@@ -26,8 +27,9 @@ pub(super) fn up(args: &UpArgs) -> Result<Exit, Problem> {
     print(&match args.cluster.form.json {
         true => json!({"version": 1, "url": url, "pids": running.pids, "creds": creds}).to_string(),
         false => format!(
-            "{} servers run, each on 127.0.0.1 with TLS\nnext: `tripwire fleet join {url} --creds {creds}`",
-            running.pids.len()
+            "{} servers run, each on 127.0.0.1 with TLS\nnext: `tripwire fleet join {url} --creds {}`",
+            running.pids.len(),
+            shell_word(&running.credentials)
         ),
     })
 }

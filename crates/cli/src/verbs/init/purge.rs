@@ -10,6 +10,7 @@ use tripwire_clients::install::Scope;
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain;
 use tripwire_fs::file::{FileAction, FileError};
+use tripwire_fs::shell_word::shell_word;
 use tripwire_workspace::Workspace;
 
 /// Sessions of one workspace that are looked at.
@@ -38,7 +39,7 @@ pub(crate) struct StillRunningError {
 
 impl Explain for StillRunningError {
     fn hint(&self) -> Cow<'_, str> {
-        format!("end it first with `tripwire stop --workspace {}`", self.root.display()).into()
+        format!("end it first with `tripwire stop --workspace {}`", shell_word(&self.root)).into()
     }
 }
 

@@ -10,6 +10,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use tripwire_clients::Client;
 use tripwire_clients::install::Change;
+use tripwire_core::visible::visible_lines;
 
 /// What the verb says.
 pub(super) struct InitReport {
@@ -48,7 +49,7 @@ impl InitReport {
     /// A change as it is planned.
     pub(super) fn tell_change(&mut self, client: Client, change: &Change, args: &InitArgs) {
         self.changes.push(json!({
-            "client": client.name(), "file": change.path, "changes": !change.is_nothing(), "diff": change.diff(),
+            "client": client.name(), "file": change.path.to_string_lossy(), "changes": !change.is_nothing(), "diff": change.diff(),
             "written": args.yes && !args.print && !change.is_nothing(),
         }));
         if change.is_nothing() {
@@ -77,7 +78,7 @@ impl InitReport {
     /// The folders that are to be deleted.
     pub(super) fn purges(&mut self, purge: &Purge, args: &InitArgs) {
         let deleted = args.yes && !args.print;
-        let folder = |path: &Path| json!({ "folder": path, "deleted": deleted });
+        let folder = |path: &Path| json!({ "folder": path.to_string_lossy(), "deleted": deleted });
         self.purged = purge.paths().into_iter().map(folder).collect();
     }
 
@@ -100,7 +101,7 @@ impl InitReport {
             out.line(&shown.to_string())?;
         } else {
             for line in &self.lines {
-                out.line(line)?;
+                out.line(&visible_lines(line))?;
             }
         }
         out.flush()?;

@@ -111,5 +111,5 @@ fn shown(server: &ListedServer, state: &str) -> Value {
         ServerKind::Unreadable(_) => (None, None),
     };
     json!({"client": server.client.name(), "name": server.server.name, "within": server.server.within,
-        "file": server.file, "command": command, "url": url, "state": state})
+        "file": server.file.to_string_lossy(), "command": command, "url": url, "state": state})
 }

@@ -3,9 +3,9 @@
 use std::io;
 
 use serde_json::{Value, json};
-use tripwire_console::visible::visible;
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain;
+use tripwire_core::visible::visible;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers, NotRun, Report, SpecError,

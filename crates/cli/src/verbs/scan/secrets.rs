@@ -11,6 +11,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::counted;
+use tripwire_core::visible::visible;
 use tripwire_fs::bounded;
 use tripwire_secrets::Redactor;
 use tripwire_workspace::Workspace;
@@ -95,7 +96,7 @@ impl SecretReport {
         places.iter().for_each(|(_, kind)| *self.found.entry(kind).or_default() += 1);
         if self.form.json {
             for (line, kind) in places {
-                self.out.line(&json!({"file": file, "line": line, "kind": kind}).to_string())?;
+                self.out.line(&json!({"file": file.to_string_lossy(), "line": line, "kind": kind}).to_string())?;
             }
             return Ok(());
         }
@@ -110,7 +111,7 @@ impl SecretReport {
         if places.is_empty() {
             return Ok(());
         }
-        self.out.line(&print::harmless(&file.display().to_string()))?;
+        self.out.line(&visible(&file.display().to_string()))?;
         places.iter().try_for_each(|(line, kind)| self.out.line(&format!("  line {line:>6}  {kind}")))
     }
 

@@ -11,6 +11,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
+use tripwire_core::visible::visible;
 use tripwire_session::formats::traces::{self, Scanned};
 
 /// Judges the traces of a file; `session` is the beginning of the id of those that are wanted, with everything that fired in them.
@@ -49,14 +50,14 @@ fn print_one(trace: &Scanned, form: Form, out: &mut Out) -> Result<(), Problem> 
         return out.line(&line);
     }
     let (Some(kind), Some(rule)) = (trace.kind.filter(|kind| *kind > Level::Note), &trace.rule) else { return Ok(()) };
-    let (trace_id, name) = (print::harmless(&trace.trace_id), past(kind));
+    let (trace_id, name) = (visible(&trace.trace_id), past(kind));
     let at = trace.strictest_at().unwrap_or_default();
     out.line(&format!("{trace_id}: {name} at event {at} of {} [{rule}]", trace.events))
 }
 
 /// Everything that would have fired in a trace, in its own words.
 fn print_alarms(trace: &Scanned, out: &mut Out) -> Result<(), Problem> {
-    out.line(&format!("{}: {}", print::harmless(&trace.trace_id), counted(trace.events, "event")))?;
+    out.line(&format!("{}: {}", visible(&trace.trace_id), counted(trace.events, "event")))?;
     if trace.alarms.is_empty() {
         out.line("  nothing would have fired")?;
     }

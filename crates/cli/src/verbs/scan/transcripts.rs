@@ -20,6 +20,7 @@ use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
+use tripwire_core::visible::visible;
 use tripwire_session::formats::traces::ScannedAlarm;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -171,7 +172,7 @@ impl ScanOutput<'_> {
         self.out.line(&line.replacen(word, &style::paint(word, tone), 1))?;
         let columns = terminal::columns_of_output();
         let mut below = |text: &str| {
-            let line = format!("        {}", print::harmless(text));
+            let line = format!("        {}", visible(text));
             self.out.line(&columns.map_or_else(|| line.clone(), |columns| terminal::cut(&line, columns)))
         };
         if let Some(call) = &judged.call {
@@ -183,7 +184,7 @@ impl ScanOutput<'_> {
 
     /// Everything that would have fired in one session, call by call.
     fn detail(&mut self, past: &PastSession, judged: &Judged) -> Result<(), Problem> {
-        self.out.line(&format!("file        {}", past.path.display()))?;
+        self.out.prose(&format!("file        {}", past.path.display()))?;
         if judged.scanned.alarms.is_empty() {
             self.out.line("nothing would have fired")?;
         }
@@ -201,7 +202,7 @@ impl ScanOutput<'_> {
             let (word, tone) = level_word(alarm.level);
             let call = past.call_words(alarm.event).unwrap_or_default();
             let word = style::paint(&format!("{word:<8}"), tone);
-            self.out.line(&format!("{when}  {:>5}  {word} {}", alarm.event + 1, print::harmless(&call)))?;
+            self.out.line(&format!("{when}  {:>5}  {word} {}", alarm.event + 1, visible(&call)))?;
             for line in print::wrap(&format!("{} [{}]", alarm.reason, alarm.rule), DETAIL_INDENT, DETAIL_INDENT) {
                 self.out.line(&line)?;
             }
@@ -215,7 +216,7 @@ impl ScanOutput<'_> {
             return Ok(());
         }
         if self.form.json {
-            self.out.line(&json!({"file": file, "skipped": why.to_string()}).to_string())?;
+            self.out.line(&json!({"file": file.to_string_lossy(), "skipped": why.to_string()}).to_string())?;
         }
         self.skipped.push(format!("`{}`: {why}", file.display()));
         Ok(())
@@ -272,8 +273,8 @@ fn line(past: &PastSession, judged: &Judged) -> Value {
     let scanned = &judged.scanned;
     let at = scanned.strictest_at().and_then(|at| past.call_ms(at));
     json!({
-        "client": past.client.name(), "session": past.session, "file": past.path, "calls": past.calls(),
-        "folder": past.folder, "alarm_ms": at, "last_ms": past.last_ms(),
+        "client": past.client.name(), "session": past.session, "file": past.path.to_string_lossy(), "calls": past.calls(),
+        "folder": past.folder.as_deref().map(Path::to_string_lossy), "alarm_ms": at, "last_ms": past.last_ms(),
         "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels,
         "throttled_at": scanned.throttled_at, "throttles": scanned.throttles, "call": judged.call,
         "spent": amount(past.spent), "saved": amount(judged.saved),

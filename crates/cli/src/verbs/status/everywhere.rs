@@ -103,7 +103,7 @@ impl WorkspaceState {
 
     fn as_json(&self) -> Value {
         let sessions: Vec<_> = self.sessions.iter().map(SessionSummary::as_json).collect();
-        json!({"workspace": self.root, "waits": self.orders, "exit": self.exit().code(), "sessions": sessions})
+        json!({"workspace": self.root.to_string_lossy(), "waits": self.orders, "exit": self.exit().code(), "sessions": sessions})
     }
 }
 

@@ -1,11 +1,11 @@
 //! What can be done about an alarm: each offer is a change of one setting.
 
 use super::past::{self, PastAlarm};
-use tripwire_clients::hook_command::shell_quoted;
 use tripwire_core::input::Input;
 use tripwire_core::policy::{self, Policy};
 use tripwire_core::rules::{self, Rule};
 use tripwire_core::units::Ratio;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// One way to make an alarm go away.
 #[derive(Debug, Clone, PartialEq, Eq)]

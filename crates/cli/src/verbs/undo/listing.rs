@@ -41,8 +41,7 @@ pub(super) fn list(store: &UndoStore, session: Option<&str>, form: Form) -> Resu
     }
     lines.push(format!("snapshots take {} MiB in `{}`", store.bytes() >> 20, store.folder().display()));
     let gaps: Vec<_> = gaps.iter().map(|gap| json!({"path": shown(&gap.path), "why": gap.why.words()})).collect();
-    let object =
-        json!({"verb": "undo", "steps": objects, "not_kept": gaps, "store": store.folder(), "bytes": store.bytes()});
+    let object = json!({"verb": "undo", "steps": objects, "not_kept": gaps, "store": shown(store.folder()), "bytes": store.bytes()});
     print_lines(form, &object, &lines)?;
     Ok(Exit::Done)
 }

@@ -50,6 +50,18 @@ fn the_example_tells_its_story_ends_verified_and_everything_it_names_can_be_look
 }
 
 #[test]
+fn the_example_names_its_folder_in_quotes_where_a_shell_needs_them() {
+    let fixture = AgentFixture::new();
+    let temp = fixture.beside("q sp");
+    std::fs::create_dir(&temp).unwrap();
+    let output = fixture.command(&["agent", "--example"]).env("TMPDIR", &temp).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    for advised in ["--workspace '", "cd '", "rm -r '"] {
+        assert!(err.contains(&format!("{advised}{}/", temp.display())), "{advised}: {err}");
+    }
+}
+
+#[test]
 fn the_example_runs_by_its_files_too() {
     let fixture = AgentFixture::new();
     let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/broken-sum");

@@ -1,9 +1,11 @@
 //! The verb through its success, its refusals and its broken input; what the server answers to its own page.
 
 use super::served::Served;
-use crate::session::fixture::{Place, Said, call, calls};
+use crate::session::fixture::{Place, Said, call, calls, feed};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -39,6 +41,31 @@ fn the_page_shows_sessions_rows_decisions_and_policy() {
     assert_eq!(state["walk"]["truth"]["state"], "verified", "{state}");
     assert_eq!(state["replay"]["state"], "equal", "{state}");
     assert!(!state["drops"].as_array().unwrap().is_empty() && !state["causes"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_folder_whose_path_is_no_text_is_shown_and_one_with_blanks_is_quoted_in_what_is_advised() {
+    let place = Place::new();
+    for name in [&b"caf\xe9"[..], b"q sp"] {
+        let folder = place.path().join(OsStr::from_bytes(name));
+        fs::create_dir_all(folder.join(".geometry")).unwrap();
+        let mut step = place.command(&["step", "-"]);
+        step.current_dir(&folder);
+        Said::of(feed(step, calls(2).as_bytes())).ended(0);
+    }
+    let served = Served::start(&place, &[]);
+    let listed = served.read("/api/sessions");
+    assert_eq!(listed.status, 200, "{listed:?}");
+    let spaced = json(&listed.body)["workspaces"].as_array().unwrap().clone();
+    let of = |name: &str| spaced.iter().find(|one| one["root"].as_str().unwrap().ends_with(name)).unwrap().clone();
+    assert!(of("caf\u{fffd}")["key"].is_string());
+    let advised = of("q sp")["resumedBy"].as_str().unwrap().to_owned();
+    assert_eq!(advised, format!("tripwire resume --workspace '{}'", of("q sp")["root"].as_str().unwrap()));
+    for path in ["/api/approvals", "/api/sessions"] {
+        assert_eq!(served.read(path).status, 200, "{path}");
+    }
+    let key = of("caf\u{fffd}")["key"].as_str().unwrap().to_owned();
+    assert_eq!(served.read(&format!("/api/policy?w={key}")).status, 200);
 }
 
 #[test]

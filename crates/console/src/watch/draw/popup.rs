@@ -6,12 +6,12 @@ use super::super::palette::Palette;
 use super::super::state::{Question, WatchState};
 use super::super::view::{PersonAct, Said};
 use super::lines::{cut, fit};
-use crate::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 use tripwire_core::chain::gate::floor::ApprovalVerdict;
+use tripwire_core::visible::visible;
 use tripwire_workspace::control::order::Order;
 
 /// All keys.

@@ -104,11 +104,11 @@ impl Named<'_> {
                 (Label::cut(&format!("any call that fails with: {error}")), format!("error `{error}`"))
             }
             (About::Call | About::Question | About::Task | About::Echo | About::Page | About::Edit, _)
-            | (About::Error, None) => (Label::cut(call), format!("`{call}`")),
+            | (About::Error, None) => (Label::cut(&call), format!("`{call}`")),
             (About::Signature, _) => {
                 let signature = self.action.shown();
                 let last = if signature == call { String::new() } else { format!(", last `{call}`") };
-                (Label::cut(call), format!("`{signature}`{last}"))
+                (Label::cut(&call), format!("`{signature}`{last}"))
             }
             (About::Round(length), _) => {
                 let skipped = round.len().saturating_sub(length);

@@ -205,7 +205,7 @@ impl Unanswered {
             price: place.spent.since(self.first.spent),
             reason: reason.into(),
             signature: request.action.shown().into(),
-            object: Label::cut(named),
+            object: Label::cut(&named),
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: Sign::Present,

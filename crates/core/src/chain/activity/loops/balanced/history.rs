@@ -263,7 +263,7 @@ impl History {
     /// Appends a call that is no repeat within its turn, and its arguments where they are prose.
     pub(super) fn push(&mut self, call: PastCall, action: &Action, event: &AgentEvent) {
         self.ring.push(call);
-        self.names.push(Label::cut(label::cut(action.named(), NAME_BYTES_MAX)));
+        self.names.push(Label::cut(label::cut(&action.named(), NAME_BYTES_MAX)));
         if let Some(sketch) = action.args_sketch {
             let asks = event.flags.has(Flag::Ask);
             let tool = action.tool.fingerprint();

@@ -1,13 +1,19 @@
-//! Paths in the commands that messages advise.
+//! Words in the commands that messages advise and clients run.
 
 use std::path::Path;
-use tripwire_clients::hook_command::shell_quoted;
 
 /// A path as a person can paste it into a shell: in quotes, where it needs them.
-pub(crate) fn shell_word(path: &Path) -> String {
+#[must_use]
+pub fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,=".contains(letter);
     if !text.is_empty() && text.chars().all(is_plain) { text.into_owned() } else { shell_quoted(&text) }
+}
+
+/// A word as a shell reads it back, always in quotes.
+#[must_use]
+pub fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
