@@ -162,9 +162,10 @@ impl LedgerBook {
 
 /// The same error, with the ledger's file where it is damaged: what helps a session does not help here.
 fn of_ledger(paths: &SessionPaths, error: JournalError) -> DriverError {
-    match error {
-        JournalError::Damaged(damage) => damaged(paths, damage.index(), damage.cause().to_string()),
-        other => other.into(),
+    if let JournalError::Damaged(damage) = &error {
+        damaged(paths, damage.index(), damage.cause().to_string())
+    } else {
+        error.into()
     }
 }
 
