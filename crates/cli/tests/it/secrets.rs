@@ -291,7 +291,7 @@ fn secret_1_the_policy_lets_harmless_values_pass_and_refuses_a_pattern_for_every
     fixture.answer("PostToolUse", &call);
     assert!(String::from_utf8(ran(&fixture, &["log"]).stdout).unwrap().contains(key.as_str()));
     manifest("*");
-    let refused = crate::hooks::fixture::run(fixture.command(&["policy", "show"]), b"");
+    let refused = crate::hooks::fixture::run(fixture.command(&["policy", "check"]), b"");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("secrets.allow"), "{refused:?}");
 }
