@@ -12,6 +12,7 @@ use crate::hooks::event::ToolCall;
 pub use paths::ProtectedPaths;
 use paths::{is_forbidden, plain, with_home};
 use serde_json::Value;
+use tripwire_fs::shell_word::shell_quoted;
 use tripwire_judge::Facts;
 
 /// Tools that run a command line and have no other way to a file.
@@ -126,9 +127,7 @@ fn command_line(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         // `["bash", "-lc", "…"]`: the words are quoted so that the line reads as it was meant.
         Value::Array(words) => {
-            let quoted =
-                words.iter().filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
-            Some(quoted.collect::<Vec<_>>().join(" "))
+            Some(words.iter().filter_map(Value::as_str).map(shell_quoted).collect::<Vec<_>>().join(" "))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }

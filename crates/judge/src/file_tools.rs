@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// What such names end with, without separators, and whether folders go with everything in them.
 const ENDINGS: [(&str, &str); 8] = [
@@ -44,7 +45,7 @@ pub(crate) fn deletions(tool: &str, args: &str) -> Vec<String> {
     let name = plain(tool);
     let Some((_, command)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) else { return Vec::new() };
     let Ok(Value::Object(fields)) = serde_json::from_str(args) else { return Vec::new() };
-    paths(&fields).map(|path| format!("{command} -- {}", quoted(path))).collect()
+    paths(&fields).map(|path| format!("{command} -- {}", shell_quoted(path))).collect()
 }
 
 /// The command lines that a call of a writing tool amounts to. What is written stands in them by its digest: another text is
@@ -61,7 +62,7 @@ pub(crate) fn writings(tool: &str, args: &str) -> Vec<String> {
         return Vec::new();
     };
     let command = if text.is_empty() { ":".to_owned() } else { format!("echo sha256:{}", Digest::of(text.as_bytes())) };
-    paths(&fields).map(|path| format!("{command} > {}", quoted(path))).collect()
+    paths(&fields).map(|path| format!("{command} > {}", shell_quoted(path))).collect()
 }
 
 /// A tool's name in small letters and without separators.
@@ -78,9 +79,4 @@ fn paths(fields: &Map<String, Value>) -> impl Iterator<Item = &str> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     });
     texts.map(|path| path.strip_prefix("file://").unwrap_or(path))
-}
-
-/// A text as one word of a command line.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

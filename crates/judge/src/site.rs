@@ -1,8 +1,9 @@
 //! Where a call is judged: the world as it is, and what the line has done to it so far.
 
+use crate::line::field::Field;
 use crate::line::state::State;
 use crate::line::stream::Stream;
-use crate::world::World;
+use crate::world::{Spot, World};
 use std::path::{Path, PathBuf};
 
 /// The facts that rules judge a call by.
@@ -19,6 +20,15 @@ impl Site<'_> {
             Some(stream) => stream.clone(),
             None => self.world.short_text(path).map_or(Stream::Unknown, Stream::Known),
         }
+    }
+
+    /// The files and folders that a word plainly names.
+    pub(crate) fn paths_of(&self, field: &Field) -> Vec<PathBuf> {
+        let path = |spot| match spot {
+            Spot::Path(path) => Some(path),
+            Spot::Contents(_) | Spot::Unknown(..) => None,
+        };
+        self.world.spots(field, self.state.cwd()).into_iter().filter_map(path).collect()
     }
 
     /// Every folder that the call may run in; one that is not known, where none is.

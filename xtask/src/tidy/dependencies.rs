@@ -15,6 +15,7 @@ pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     check_versions(ws, findings);
     check_reasons(ws, findings);
     check_lock(ws, findings);
+    check_other_locks(ws, findings);
 }
 
 fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
@@ -115,6 +116,48 @@ fn check_lock(ws: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Folders beside the workspace have lock files of their own, which nothing but their own builds reads: they must know the
+/// dependencies that our crates have now.
+fn check_other_locks(ws: &Workspace, findings: &mut Vec<Finding>) {
+    let locks = ws.files.iter().filter(|(path, _)| path.ends_with("/Cargo.lock"));
+    for (path, text) in locks {
+        let Ok(lock) = text.parse::<toml::Table>() else {
+            findings.push(Finding::new(path, 1, Rule::Unreadable, "not valid toml"));
+            continue;
+        };
+        let packages = lock.get("package").and_then(toml::Value::as_array);
+        let packages: Vec<&toml::Value> = packages.into_iter().flatten().collect();
+        for member in &ws.members {
+            let Some(locked) = packages.iter().find(|package| is_of(member, package)) else { continue };
+            for name in unlocked(ws, member, locked) {
+                let folder = path.trim_end_matches("/Cargo.lock");
+                let text = format!(
+                    "`{}` depends on `{name}`, which is not locked here; run `cargo metadata` in {folder}",
+                    member.package_folder()
+                );
+                findings.push(Finding::new(path, 1, Rule::DependencyTable, text));
+            }
+        }
+    }
+}
+
+/// Whether an entry of a lock file is this crate.
+fn is_of(member: &Manifest, package: &toml::Value) -> bool {
+    let name = member.table.get("package").and_then(|table| table.get("name"));
+    name.is_some() && package.get("name") == name
+}
+
+/// Dependencies of a crate that its entry in a lock file lacks; one that is optional may be left out.
+fn unlocked(ws: &Workspace, member: &Manifest, locked: &toml::Value) -> Vec<String> {
+    let listed = locked.get("dependencies").and_then(toml::Value::as_array).into_iter().flatten();
+    // A name is followed by its version where there are several.
+    let listed: Vec<&str> = listed.filter_map(|name| name.as_str()?.split(' ').next()).collect();
+    let is_optional = |one: &Dependency| one.value.get("optional").and_then(toml::Value::as_bool) == Some(true);
+    let needed = dependencies(member, &["dependencies", "build-dependencies"]).into_iter();
+    let names = needed.filter(|one| !is_optional(one)).map(|one| one.real_name(&ws.root));
+    names.filter(|name| !listed.contains(&name.as_str())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{printed, workspace};
@@ -182,6 +225,27 @@ mod tests {
             let ws = workspace(&[("Cargo.toml", &root), (REASONS, "## x\n\nWhy.\n")]);
             assert_eq!(printed(&ws, check).len(), expected, "{entry}");
         }
+    }
+
+    #[test]
+    fn a_lock_file_beside_the_workspace_knows_what_our_crates_need() {
+        let member = "[package]\nname = \"a\"\n[dependencies]\nserde.workspace = true\n\
+            other = { workspace = true, optional = true }\n";
+        let lock = |listed: &str| format!("[[package]]\nname = \"a\"\ndependencies = [{listed}]\n");
+        let found = |lock: &str| {
+            let root = ("Cargo.toml", "[workspace.dependencies]\nserde = \"1\"\nother = \"1\"\n");
+            let reasons = (REASONS, "## serde, other\n\nWhy.\n");
+            let files = [root, reasons, ("crates/a/Cargo.toml", member), ("fuzz/Cargo.lock", lock)];
+            printed(&workspace(&files), check)
+        };
+        for known in ["\"serde\"", "\"serde 1.0.2\", \"other\""] {
+            assert!(found(&lock(known)).is_empty(), "{known}");
+        }
+        assert!(found("[[package]]\nname = \"b\"\n").is_empty(), "it does not use the crate");
+        let old = found(&lock(""));
+        assert_eq!(old.len(), 1, "{old:?}");
+        assert!(old[0].starts_with("fuzz/Cargo.lock:1: dependency-table: `crates/a` depends on `serde`"), "{old:?}");
+        assert_eq!(found("not toml").len(), 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use tripwire_authority::current;
 use tripwire_clients::doors::{DoorAct, DoorNote, DoorRuling, Doors};
 use tripwire_clients::protected::ProtectedPaths;
+use tripwire_core::visible::LINE_END;
 use tripwire_fs::bounded;
 use tripwire_judge::{Answer, COMMAND_BYTES_MAX, Facts};
 use tripwire_workspace::policy_file::load_for;
@@ -90,9 +91,11 @@ fn tell(ruling: &DoorRuling, out: &mut Out) -> Result<(), Problem> {
             Answer::Pass => "pass",
             Answer::Hold => "hold",
         };
-        let (first, more) =
-            segment.command.split_once('\n').map_or((&*segment.command, ""), |(first, _)| (first, "\n…"));
-        out.prose(&format!("  {mark}  {first}{more}"))?;
+        let shown = match segment.command.split_once('\n') {
+            Some((first, _)) => format!("{first}{LINE_END}…"),
+            None => segment.command.clone(),
+        };
+        out.prose(&format!("  {mark}  {shown}"))?;
     }
     Ok(())
 }

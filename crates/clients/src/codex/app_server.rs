@@ -99,11 +99,12 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<ListedHook>, String>
     let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("it has no streams".to_owned());
     };
+    let folder = folder.to_str().ok_or("the folder's path is no text")?;
     let questions = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {"clientInfo": {"name": "tripwire", "title": "tripwire", "version": env!("CARGO_PKG_VERSION")}}}),
         json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "hooks/list", "params": {"cwds": [folder.to_str().ok_or("the folder's path is no text")?]}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "hooks/list", "params": {"cwds": [folder]}}),
     ];
     for question in questions {
         writeln!(to, "{question}").map_err(|error| error.to_string())?;

@@ -114,7 +114,7 @@ impl Separator {
     fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let parts: Vec<&str> = match self {
             Self::Blanks => text.split(|letter: char| letter.is_whitespace() || letter == '\0').collect(),
-            // What ends in a line end is often split at another letter by mistake.
+            // With another separator the line end at the end of the input belongs to no name.
             Self::Letter(letter) => text.split([*letter, '\0']).map(|part| part.trim_matches('\n')).collect(),
         };
         parts.into_iter().map(str::trim_start).filter(|part| !part.is_empty()).collect()

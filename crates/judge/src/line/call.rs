@@ -148,13 +148,15 @@ pub(crate) fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(Str
     (env, args.get(head.program..).unwrap_or_default().to_vec())
 }
 
-/// The arguments of a call that are neither options nor their values.
+/// The arguments of a call that are neither options nor their values; behind `--` all are.
 pub(crate) fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
     let mut out = Vec::new();
     let mut args = args.iter().skip(1);
     while let Some(field) = args.next() {
         let text = field.text();
-        if values.contains(&text.as_str()) {
+        if text == "--" {
+            out.extend(args.by_ref().cloned());
+        } else if values.contains(&text.as_str()) {
             args.next();
         } else if text == "-" || !text.starts_with('-') {
             out.push(field.clone());

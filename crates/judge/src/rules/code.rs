@@ -17,6 +17,7 @@ use crate::line::call::{Call, rest_of};
 use crate::line::field::{Field, Origin};
 use crate::line::stream::Stream;
 use crate::site::Site;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// Calls that delete a folder with everything in it.
 const REMOVERS: [&str; 16] = [
@@ -77,6 +78,8 @@ const RUNNERS: [&str; 32] = [
 ];
 /// Calls that give a statement to a database.
 const QUERIES: [&str; 6] = ["execute", "executescript", "query", "exec", "raw", "$executeRawUnsafe"];
+/// Calls that open a database, whose address is their first argument.
+const OPENERS: [&str; 6] = ["connect", "create_engine", "createConnection", "Database", "DatabaseSync", "PDO"];
 /// Calls whose first argument names the program and whose second is the name that it is told: the first says nothing.
 const NAMED_TWICE: [&str; 4] = ["execv", "execvp", "execl", "execlp"];
 /// Words that make code run again and again.
@@ -180,17 +183,17 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
     Findings { runs, ..Findings::default() }
 }
 
-/// A destructive statement that the code gives to a database; one in memory is thrown away anyway.
+/// A destructive statement that the code gives to a database; one in memory or below `/tmp` is thrown away anyway.
 fn statement(skeleton: &Skeleton) -> Option<Hold> {
-    if skeleton.literals().iter().any(|literal| literal.text.contains(":memory:") || literal.text.starts_with("/tmp/"))
-    {
+    let first = |names: &[&str]| -> Vec<Argument> {
+        let calls = names.iter().flat_map(|name| skeleton.calls_of(name));
+        calls.filter_map(|at| arguments(skeleton, at).into_iter().next()).collect()
+    };
+    let opened = first(&OPENERS);
+    if !opened.is_empty() && opened.iter().all(Argument::is_throwaway) {
         return None;
     }
-    let given = QUERIES
-        .iter()
-        .flat_map(|query| skeleton.calls_of(query))
-        .flat_map(|at| arguments(skeleton, at).into_iter().next());
-    let texts = given.filter(|first| first.code.is_empty()).flat_map(|first| first.texts);
+    let texts = first(&QUERIES).into_iter().filter(|first| first.code.is_empty()).flat_map(|first| first.texts);
     let found = texts.into_iter().find_map(|literal| database::destructive(&literal.text))?;
     Some(Hold::plain(GuardRule::Database, &format!("its code runs `{found}` in a database")))
 }
@@ -306,6 +309,15 @@ struct Argument {
 }
 
 impl Argument {
+    /// Whether it is the address of a database that nobody keeps.
+    fn is_throwaway(&self) -> bool {
+        let [Literal { text, .. }] = self.texts.as_slice() else { return false };
+        let place = text.strip_prefix("sqlite:").unwrap_or(text);
+        let in_memory = matches!(place.trim_start_matches('/'), ":memory:" | "file::memory:");
+        let is_temporary = place.starts_with("/tmp/") || place.starts_with("////tmp/");
+        self.code.is_empty() && (in_memory || is_temporary && !place.contains(".."))
+    }
+
     /// As a text for a shell; what the code puts in is a variable that nobody knows.
     fn shown(&self) -> String {
         let text: String = self.texts.iter().map(|literal| literal.text.as_str()).collect();
@@ -339,11 +351,7 @@ fn command(skeleton: &Skeleton, from: usize, runner: &str) -> Option<String> {
         return Some(first.shown());
     }
     let word = |one: &Argument| {
-        if one.code.is_empty() {
-            format!("'{}'", one.shown().replace('\'', r"'\''"))
-        } else {
-            "\"${unknown}\"".to_owned()
-        }
+        if one.code.is_empty() { shell_quoted(&one.shown()) } else { "\"${unknown}\"".to_owned() }
     };
     Some(arguments.iter().map(word).collect::<Vec<_>>().join(" "))
 }

@@ -149,8 +149,14 @@ fn is_test(site: &Site<'_>, call: &Call) -> bool {
     set.chain(given).chain(among).any(|value| is_name(&value))
 }
 
+/// Tools that take the address of their database from `DATABASE_URL`.
+const BY_ADDRESS: [&str; 7] = ["alembic", "dbmate", "diesel", "prisma", "rails", "rake", "sqlx"];
+
 /// Whether the address that a tool takes from its environment is that of a database in memory or below the temporary folder.
 fn has_throwaway_address(site: &Site<'_>, call: &Call) -> bool {
+    if !BY_ADDRESS.contains(&call.name().as_str()) {
+        return false;
+    }
     let named = call.variable("DATABASE_URL").or_else(|| site.state.variable("DATABASE_URL").known());
     named.is_some_and(|address| {
         let (scheme, place) = address.split_once(':').unwrap_or_default();

@@ -59,15 +59,18 @@ fn mirrored_here(call: &Call, words: &[&str]) -> Option<Field> {
     is_here.then(|| target.clone())
 }
 
-/// Whether a client speaks to a stand-in of the cloud on this machine.
+/// Whether the client of Amazon's cloud speaks to a stand-in on this machine.
 pub(super) fn is_on_this_machine(site: &Site<'_>, call: &Call) -> bool {
-    let option = call.option(&["--endpoint-url", "--endpoint"]).and_then(|field| field.known());
+    if call.name() != "aws" {
+        return false;
+    }
+    let option = call.option(&["--endpoint-url"]).and_then(|field| field.known());
     let variable = || call.variable("AWS_ENDPOINT_URL").or_else(|| site.state.variable("AWS_ENDPOINT_URL").known());
     let Some(address) = option.or_else(variable) else { return false };
     let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);
     let host = host.split(['/', '?']).next().unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]" | "localstack" | "minio" | "host.docker.internal")
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]" | "localstack")
 }
 
 /// Whether more is removed than one object that is named in full.

@@ -5,14 +5,17 @@ use crate::hold::Hold;
 use crate::line::call::{Call, Place, operands};
 use crate::line::field::Field;
 use crate::site::Site;
-use crate::world::{Last, Spot};
+use crate::world::{Budget, Last};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Most files of copied folders that are looked at.
-const FILES_MAX: usize = 256;
+/// Most entries of copied folders that are looked at.
+const ENTRIES_MAX: usize = 4_096;
 /// Options that take a value which is no file.
-const VALUES: [&str; 12] =
-    ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group", "-e", "--exclude"];
+const VALUES: [&str; 10] =
+    ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
+/// The same of `rsync`.
+const RSYNC_VALUES: [&str; 6] = ["-e", "--rsh", "--exclude", "--include", "--filter", "-f"];
 
 /// What is put where.
 pub(super) struct Destination {
@@ -56,25 +59,20 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     let destination = Destination::of(call)?;
     let nothing = destination.sources.iter().all(|field| field.text() == "/dev/null");
     let writing = if nothing { Writing::Emptied } else { Writing::Replaced };
-    if call.place != Place::Here || destination.target.unknown().is_some() {
-        return written(site, &destination.target, writing, call.place);
-    }
-    let paths = destination.paths(site);
-    let is_target = matches!(paths.as_slice(), [only] if path_of(site, &destination.target).as_ref() == Some(only));
-    if is_target {
-        return written(site, &destination.target, writing, call.place);
-    }
-    paths.iter().find_map(|path| judge_path(site, &site.world.real(path, Last::Followed), writing))
+    let in_folder = || {
+        let mut paths = destination.paths(site).into_iter();
+        paths.find_map(|path| judge_path(site, &site.world.real(&path, Last::Followed), writing))
+    };
+    // What is put into a folder leaves the folder what it was.
+    let is_folder = call.place == Place::Here && site.paths_of(&destination.target).iter().any(|path| path.is_dir());
+    if is_folder { in_folder() } else { written(site, &destination.target, writing, call.place) }
 }
 
 impl Destination {
     /// The sources and the target of a call; none where one of them is missing.
     pub(super) fn of(call: &Call) -> Option<Self> {
         let is_rsync = call.name() == "rsync";
-        let values: &[&str] =
-            if is_rsync { &["-e", "--rsh", "--exclude", "--include", "--filter", "-f"] } else { &VALUES };
-        let mut sources: Vec<Field> =
-            operands(&call.args, values).into_iter().filter(|field| field.text() != "--").collect();
+        let mut sources = operands(&call.args, if is_rsync { &RSYNC_VALUES } else { &VALUES });
         let folder = if is_rsync { None } else { call.option(&["-t", "--target-directory"]) };
         let target = match folder {
             Some(folder) => folder,
@@ -94,10 +92,8 @@ impl Destination {
 
     /// The files that would have new contents.
     pub(super) fn paths(&self, site: &Site<'_>) -> Vec<PathBuf> {
-        let spots = site.world.spots(&self.target, site.state.cwd());
-        let targets = spots.into_iter().filter_map(|spot| if let Spot::Path(path) = spot { Some(path) } else { None });
         let mut paths = Vec::new();
-        for target in targets {
+        for target in site.paths_of(&self.target) {
             // A folder, or a link to one that is followed, gets them into it.
             if self.kind == TargetKind::File || !target.is_dir() {
                 paths.push(target);
@@ -115,37 +111,35 @@ impl Destination {
         let Some(text) = source.known() else { return };
         let slash = self.takes == FolderPart::TreeOrContents && text.ends_with('/');
         let contents = slash || text.ends_with("/.") || text == ".";
-        for spot in site.world.spots(source, site.state.cwd()) {
-            let Spot::Path(path) = spot else { continue };
+        for path in site.paths_of(source) {
             let target = match path.file_name().filter(|_| !contents) {
                 Some(name) => folder.join(name),
                 None => folder.to_owned(),
             };
             match self.takes {
                 FolderPart::Name => paths.push(target),
-                FolderPart::Tree | FolderPart::TreeOrContents => below(&path, target, paths),
+                FolderPart::Tree | FolderPart::TreeOrContents => below(site, path, target, paths),
             }
         }
     }
 }
 
-/// The files of a source, each at its new place.
-fn below(source: &Path, target: PathBuf, paths: &mut Vec<PathBuf>) {
-    if paths.len() >= FILES_MAX {
-        return;
-    }
-    if source.is_dir() && !source.is_symlink() {
-        for child in source.read_dir().into_iter().flatten().flatten() {
-            below(&child.path(), target.join(child.file_name()), paths);
+/// The files of a source, each at its new place. What is not there yet is new with all that comes into it.
+fn below(site: &Site<'_>, source: PathBuf, target: PathBuf, paths: &mut Vec<PathBuf>) {
+    let mut todo = vec![(source, target)];
+    let mut entries = 0_usize;
+    while let Some((source, target)) = todo.pop() {
+        entries += 1;
+        if entries > ENTRIES_MAX || site.world.look_once() == Budget::Spent {
+            return;
         }
-    } else {
-        paths.push(target);
-    }
-}
-
-fn path_of(site: &Site<'_>, field: &Field) -> Option<PathBuf> {
-    match site.world.spots(field, site.state.cwd()).as_slice() {
-        [Spot::Path(path)] => Some(path.clone()),
-        _ => None,
+        if source.is_dir() && !source.is_symlink() && target.is_dir() {
+            let children = source.read_dir().into_iter().flatten().flatten();
+            let mut names: Vec<OsString> = children.map(|child| child.file_name()).collect();
+            names.sort();
+            todo.extend(names.iter().rev().map(|name| (source.join(name), target.join(name))));
+        } else {
+            paths.push(target);
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::writing::Writing;
 use crate::line::call::{Call, Redirection};
 use crate::line::field::Field;
 use crate::site::Site;
-use crate::world::{Last, Spot};
+use crate::world::Last;
 use std::path::{Path, PathBuf};
 
 /// Programs that read the files that they are given, and write what they make of them to their output.
@@ -61,10 +61,10 @@ fn shows_committed(site: &Site<'_>, call: &Call, target: &Path) -> bool {
     shows && words.iter().filter_map(names).any(|same| same)
 }
 
-/// The one file that a word names.
+/// The one file that a word names, with links followed.
 fn path_of(site: &Site<'_>, field: &Field) -> Option<PathBuf> {
-    match site.world.spots(field, site.state.cwd()).as_slice() {
-        [Spot::Path(path)] => Some(site.world.real(path, Last::Followed)),
+    match site.paths_of(field).as_slice() {
+        [path] => Some(site.world.real(path, Last::Followed)),
         _ => None,
     }
 }
