@@ -33,8 +33,9 @@ use version::VersionDetail;
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
-/// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
-/// same decisions on every machine. Without a command it shows how it stands here, and the next command to type.
+/// tripwire reads what an agent does, decides whether the agent may continue, and says why. The same events give the
+/// same decisions on every machine. Without a command it prints the state of this workspace and suggests the next
+/// command.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag; the second needs the first")]
 #[derive(Debug, Parser)]
 #[command(name = "tripwire", version, disable_version_flag = true, after_help = AFTER_HELP)]
@@ -42,7 +43,7 @@ struct Cli {
     /// Print the version.
     #[arg(short = 'V', long)]
     version: bool,
-    /// With `--version`: the facts of this build.
+    /// With `--version`: details of this build.
     #[arg(long, requires = "version")]
     verbose: bool,
     #[command(subcommand)]
@@ -51,8 +52,9 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 internal error or (`doctor`, `scan --secrets`) a check that failed, 2 usage or bad input, 3 system error or hard stop,
-4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
-10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more, `tripwire help topics` lists formats and longer pages.";
+4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 verification failed or the guard
+is broken, 10 stopped by a person, 11 refused, 75 try again later. Data goes to stdout, messages to stderr. `tripwire VERB --help` explains a verb,
+`tripwire help topics` lists the file formats and longer pages.";
 
 /// The parser, for the reference, the man pages and the completions.
 #[must_use]

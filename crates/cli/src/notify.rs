@@ -80,7 +80,7 @@ fn start(ways: &Ways, notice: Notice, say: &dyn Fn(&str)) {
         child.stdin.take().map_or(Ok(()), |mut input| input.write_all(&text))
     });
     if let Err(error) = started {
-        say(&format!("note: nobody could be notified: {error}"));
+        say(&format!("note: the notification failed: {error}"));
     }
 }
 

@@ -12,10 +12,10 @@ use tripwire_workspace::policy_file::{self, Loaded};
 /// Which policy a verb runs under.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
-    /// `strict` reads the documents to the letter, `balanced` (the default) counts on evidence.
+    /// `strict` counts every repeat; `balanced` (the default) counts only repeats that make no progress.
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<ProfileName>,
-    /// A policy in the form of MANIFEST.yaml.
+    /// A policy file in the format of MANIFEST.yaml.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
 }

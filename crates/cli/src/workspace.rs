@@ -21,7 +21,7 @@ use tripwire_workspace::session::SessionId;
 /// The workspace.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Where {
-    /// The workspace; by default the one that the current folder belongs to.
+    /// The workspace; by default the one that contains the current folder.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
 }
@@ -110,7 +110,7 @@ pub(crate) fn workspace_option(root: &Path) -> String {
 /// The role that a verb acts in.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct Acting {
-    /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
+    /// The role to act in; by default `TRIPWIRE_ROLE`, else the policy's.
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
 }

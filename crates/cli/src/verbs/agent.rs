@@ -47,26 +47,28 @@ use tripwire_workspace::policy_file::{self, PolicyFileError};
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, test_command};
 
-/// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
+/// Work on an objective with tripwire's own agent loop: a model requests tools, the guard decides, the sandbox runs
+/// them.
 ///
-/// Every model answer and every tool result is journaled before it is used, so that `tripwire replay` runs the session
-/// again without a model, and `--resume` goes on after a crash. Engines: `scripted:FILE` (a cassette), `anthropic:MODEL`,
+/// Every model answer and every tool result is journaled before it is used. Therefore `tripwire replay` can run the
+/// session again without a model, and `--resume` can continue after a crash. Engines: `scripted:FILE` (a cassette),
+/// `anthropic:MODEL`,
 /// `openai:MODEL`, `openai-chat:MODEL@URL`, `gemini:MODEL`, `lmstudio:MODEL`, `ollama:MODEL`. Keys come from the
-/// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under the
-/// supervisor of `tripwire run`; then the loop runs the test command and judges their claim.
+/// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under
+/// the supervisor of `tripwire run`; the loop then runs the test command and checks their claim.
 ///
 /// Exit codes: 0 done and verified (or nothing to verify), 3 system error or hard stop, 4 done but not verified, 5 held
 /// for a person, 6 budget, 7 loop or no progress, 8 wall clock or no iteration left, 9 guard broken, 10 stopped by a
 /// person, 11 refused, 75 parked for a rate limit.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// What is to be reached, in words.
+    /// The objective, as text.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["task", "resume", "example"])]
     objective: Option<String>,
-    /// A file that says what is to be reached.
+    /// A file that contains the objective.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "example"])]
     task: Option<PathBuf>,
-    /// Go on with a session that was held, stopped or killed.
+    /// Continue a session that was held, stopped or killed.
     #[arg(long, value_name = "SESSION", conflicts_with = "example")]
     resume: Option<String>,
     /// Play the built-in example in a temporary folder: no key, no network, the real sandbox.
@@ -74,16 +76,16 @@ pub(crate) struct AgentArgs {
     example: bool,
     #[command(flatten)]
     place: Where,
-    /// The engine that is asked; `default` is Claude Code, then Gemini, then a local model. Without one the manifest's
-    /// `engines.chain` counts.
+    /// The engine to use; `default` is Claude Code, then Gemini, then a local model. Without this option the
+    /// manifest's `engines.chain` applies.
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
-    /// The engine that takes over when the one before cannot go on; may be given several times.
+    /// The engine that takes over when the previous one fails; may be repeated.
     #[arg(long, value_name = "ENGINE")]
     fallback: Vec<String>,
-    /// The engine that is asked when the agent is stuck; a held loop does not go on without it. May be given several times:
-    /// the next one is asked when the one before has no answer. `default` is the strongest Claude model, then a local one,
-    /// then Gemini; without one the manifest's `engines.advisors` counts.
+    /// The engine that is asked when the agent is stuck; without an advisor a held loop waits for a person. May be
+    /// repeated: the next one is asked when the previous one has no answer. `default` is the strongest Claude model,
+    /// then a local one, then Gemini; without this option the manifest's `engines.advisors` applies.
     #[arg(long, value_name = "ENGINE")]
     advisor: Vec<String>,
     /// Stage all changes and apply them only when this engine approves.
@@ -93,7 +95,7 @@ pub(crate) struct AgentArgs {
     acting: Acting,
     #[command(flatten)]
     limits: LimitArgs,
-    /// The command that runs the tests; by default the policy's, else what the project's files show.
+    /// The command that runs the tests; by default the one in the policy, else one derived from the project's files.
     #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
     verify: Option<String>,
     /// Record the answers as a cassette that `scripted:FILE` plays.
@@ -108,7 +110,7 @@ pub(crate) struct AgentArgs {
 /// What bounds the session.
 #[derive(Debug, Args)]
 struct LimitArgs {
-    /// Which reading of the loop rules holds: `strict` or `balanced`.
+    /// Which profile of the loop rules applies: `strict` or `balanced`.
     #[arg(long, value_name = "NAME")]
     profile: Option<crate::policy::ProfileName>,
     /// Iterations before a checkpoint waits for a person.
@@ -117,16 +119,17 @@ struct LimitArgs {
     /// Steps in one iteration.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_steps: Option<u32>,
-    /// How long the session may take: `90s`, `15m`, `2h`.
+    /// The maximum duration of the session: `90s`, `15m`, `2h`.
     #[arg(long, value_name = "SPAN", value_parser = limits::span)]
     max_runtime: Option<Duration>,
-    /// What the session may cost: `5usd`.
+    /// The maximum cost of the session: `5usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     budget: Option<u64>,
-    /// Processor time of each command's tree, in processors such as `1` or `0.5`.
+    /// CPU limit of each command's process tree, in processors, such as `1` or `0.5`.
     #[arg(long, value_name = "N", value_parser = limits::processors)]
     cpu: Option<u64>,
-    /// Host that commands may reach, `NAME` or `NAME:PORT`; without any they have no network. May be given several times.
+    /// Host that commands may reach, `NAME` or `NAME:PORT`; may be repeated. Without this option they have no
+    /// network.
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
 }

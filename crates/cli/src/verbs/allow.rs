@@ -10,16 +10,16 @@ use clap::Args;
 use serde_json::json;
 use tripwire_core::chain::gate::floor::ApprovalVerdict;
 
-/// Let a held command pass once: exactly that command, in that folder, within 24 hours.
+/// Allow a held command once: exactly that command, in that folder, within 24 hours.
 ///
-/// The code is in the refusal. The act is journaled in the session that held the command; the agent has to ask for
-/// the command again.
+/// The code is in the refusal. The permission is journaled in the session that held the command; the agent has to
+/// request the command again.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
     /// The code from the refusal, such as `K7Q2-9F`.
     #[arg(value_name = "CODE", required_unless_present = "once", conflicts_with = "once")]
     code: Option<String>,
-    /// The same code, as refusals spell it.
+    /// The same code, in the form that refusals print.
     #[arg(long, value_name = "CODE")]
     once: Option<String>,
     #[command(flatten)]

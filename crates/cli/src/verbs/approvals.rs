@@ -17,11 +17,12 @@ use tripwire_session::approvals::{Answer, Answered, Approval, ApprovalKind};
 use tripwire_workspace::known::KnownWorkspaces;
 use tripwire_workspace::{Workspace, clock};
 
-/// Show what waits for your answer, and answer it.
+/// List what waits for your answer, and answer it.
 ///
-/// Held commands, proposed changes and spent budgets are one queue. The first answer counts; it is bound to exactly the command,
-/// the folder and the session that asked, and is void if the command, its script or what it would hit changes meanwhile. Where
-/// `approvals.wait` lets the call wait, the agent goes on with the same call; elsewhere it has to ask again.
+/// Held commands, proposed changes and spent budgets are one queue. The first answer counts. It is valid only for
+/// exactly that command, folder and session, and becomes void if the command, its script or the files it would affect
+/// change in the meantime. If `approvals.wait` lets the call wait, the agent continues with the same call; otherwise
+/// it has to ask again.
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
@@ -32,9 +33,9 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ApprovalsAct {
-    /// List what waits; the same without a word.
+    /// List what waits; the default.
     List(ApprovalsListArgs),
-    /// Let it happen, once.
+    /// Approve it, once.
     Approve(ApprovalsApproveArgs),
     /// Refuse it; the agent is told.
     Deny(ApprovalsDenyArgs),
@@ -42,7 +43,7 @@ enum ApprovalsAct {
 
 #[derive(Debug, Args)]
 struct ApprovalsListArgs {
-    /// Look into all workspaces of this machine.
+    /// Include all workspaces of this machine.
     #[arg(long, conflicts_with = "fleet")]
     all: bool,
     #[command(flatten)]
@@ -55,9 +56,9 @@ struct ApprovalsListArgs {
 
 #[derive(Debug, Args)]
 struct ApprovalsApproveArgs {
-    /// What is approved: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
+    /// What to approve: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
     id: String,
-    /// Raise a spent budget by so much, such as `5usd`.
+    /// Raise a spent budget by this amount, such as `5usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     raise: Option<u64>,
     #[command(flatten)]
@@ -66,7 +67,7 @@ struct ApprovalsApproveArgs {
 
 #[derive(Debug, Args)]
 struct ApprovalsDenyArgs {
-    /// What is denied: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
+    /// What to deny: a code such as `K7Q2-9F`, the digits of a proposal, or `budget-SESSION`.
     id: String,
     #[command(flatten)]
     to: AnswerArgs,
@@ -75,7 +76,7 @@ struct ApprovalsDenyArgs {
 /// Whose questions are meant.
 #[derive(Debug, Args)]
 struct ApprovalsScope {
-    /// The questions of all machines of this machine's fleet.
+    /// Include the questions of all machines in this machine's fleet.
     #[arg(long, conflicts_with = "workspace")]
     fleet: bool,
 }

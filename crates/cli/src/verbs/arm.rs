@@ -12,16 +12,16 @@ use tripwire_session::driver::{Driver, views};
 use tripwire_workspace::clock;
 use tripwire_workspace::mode::{Choice, word};
 
-/// Enforce the policy: what it refuses is refused from the next call on.
+/// Enforce the policy: from the next call on, what it refuses is blocked.
 ///
-/// Without `--project` this is for all workspaces in which you have not chosen otherwise.
+/// Without `--project` this applies to all workspaces that have no setting of their own.
 #[derive(Debug, Args)]
 pub(crate) struct ArmArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
 }
 
-/// Let the hooks only watch: they decide and write down, and refuse nothing but what people and explicit limits refuse.
+/// Let the hooks only observe: they record decisions, and refuse only what people and explicit limits refuse.
 ///
 /// STOP and PAUSE, an explicit budget or wall clock and the destructive-command guard still apply. Such a session is
 /// never reported as guarded. `tripwire run` and `tripwire agent` are always armed.
@@ -33,7 +33,7 @@ pub(crate) struct DisarmArgs {
 
 #[derive(Debug, Args)]
 struct ChoiceArgs {
-    /// Only in this workspace, whatever holds elsewhere.
+    /// Only in this workspace, whatever the setting for the others.
     #[arg(long)]
     project: bool,
     #[command(flatten)]

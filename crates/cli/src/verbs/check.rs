@@ -26,10 +26,10 @@ const SCENARIOS_MAX: usize = 10_000;
 /// Lines of a check that does not hold which a report repeats.
 const LINES_REPORTED: usize = 20;
 
-/// Check a repository's guard: its policy files, its scenarios, the journals of its sessions.
+/// Check a repository's policy files, its scenarios and the journals of its sessions.
 ///
-/// The same as `policy check`, `decide --check` over every scenario, and `verify --all`. Ends with 0, with 2 if something
-/// cannot be read, with 9 if something does not hold.
+/// Runs `policy check`, `decide --check` over every scenario, and `verify --all`. Exits with 0 if all checks pass, 2
+/// if something cannot be read, 9 if a check fails.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// Scenarios: files, or folders with `*.jsonl` files; by default the folder `scenarios` of the workspace.

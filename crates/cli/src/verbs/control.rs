@@ -25,20 +25,21 @@ use tripwire_workspace::control::order::Order;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::Report as File;
 
-/// Stop every session of the workspace, and let no new one begin.
+/// Stop every session of the workspace, and block new ones.
 ///
-/// Writes `.geometry/STOP` and journals the act in the newest session. A client under `tripwire run` is ended at once, with
-/// its receipt: how many processes ended, and that none survived. Other sessions stop at their next step. `tripwire
-/// resume` takes it back. `--all` means every workspace of this machine, or every machine of its fleet, each with its receipt.
+/// Writes `.geometry/STOP` and journals the act in the newest session. A client under `tripwire run` is ended at
+/// once, and a receipt shows how many processes ended and that none survived. Other sessions stop at their next step.
+/// `tripwire resume` lifts the stop. `--all` stops every workspace of this machine, or every machine of its fleet,
+/// each with its receipt.
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
     order: OrderArgs,
 }
 
-/// Hold every session of the workspace at its next step; nothing is lost.
+/// Pause every session of the workspace at its next step; no work is lost.
 ///
-/// Writes `.geometry/PAUSE` and journals the act in the newest session. `tripwire resume` goes on.
+/// Writes `.geometry/PAUSE` and journals the act in the newest session. `tripwire resume` lifts the pause.
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
@@ -58,20 +59,20 @@ struct OrderArgs {
     json: bool,
 }
 
-/// Go on: take back a stop or a pause, and clear what waits for a person's look.
+/// Continue: lift a stop or a pause, and clear holds that wait for a person.
 ///
-/// Without `--session` this is for every session of the workspace. A session that ended by itself (a hard stop, a runaway, a
-/// loop) goes on only with `--restart`, and `--raise-budget` is for one session.
+/// Without `--session` it applies to every session of the workspace. A session that ended by itself (a hard stop, a
+/// runaway, a loop) continues only with `--restart`. `--raise-budget` applies to one session.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
     scope: OrderScope,
-    /// Start again a session that ended by itself.
+    /// Restart a session that ended by itself.
     #[arg(long, conflicts_with = "targets")]
     restart: bool,
-    /// Raise the money budget by so much, such as `5usd`.
+    /// Raise the money budget by this amount, such as `5usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget, conflicts_with = "targets")]
     raise_budget: Option<u64>,
     #[command(flatten)]

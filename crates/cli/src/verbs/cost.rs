@@ -22,10 +22,10 @@ pub(crate) struct CostArgs {
     /// Only calls of this session or key.
     #[arg(value_name = "SESSION")]
     session: Option<String>,
-    /// The arithmetic of one line.
+    /// Show the arithmetic of one line.
     #[arg(long, value_name = "N")]
     explain: Option<u64>,
-    /// The dated price list.
+    /// Show the dated price list.
     #[arg(long, conflicts_with_all = ["session", "explain"])]
     prices: bool,
     #[command(flatten)]

@@ -27,9 +27,9 @@ use tripwire_workspace::policy_file;
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
 ///
-/// A line is an event with the fields `timestamp`, `tokenCount`, `toolCalls`, `latencyMs`, `outputLength`, …; or a raw
-/// call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a full
-/// input `{"at":…,"what":…}`. On a terminal the decisions are told in words, in a pipe they are JSON.
+/// A line is an event with the fields `timestamp`, `tokenCount`, `toolCalls`, `latencyMs`, `outputLength`, …; or a
+/// raw call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a
+/// full input `{"at":…,"what":…}`. On a terminal the decisions are printed as text, in a pipe as JSON.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag; the parser keeps those apart that exclude each other"
@@ -41,16 +41,16 @@ pub(crate) struct DecideArgs {
     file: PathBuf,
     #[command(flatten)]
     chosen: PolicyArgs,
-    /// Decide under the policy that holds in this workspace: your own settings and its manifest.
+    /// Use the policy of this workspace: your own settings and its manifest.
     #[arg(long, value_name = "DIR", conflicts_with = "policy")]
     workspace: Option<PathBuf>,
-    /// Write JSON also on a terminal.
+    /// Write JSON even on a terminal.
     #[arg(long, conflicts_with = "text")]
     json: bool,
-    /// Tell the decisions in words also in a pipe.
+    /// Print text even in a pipe.
     #[arg(long)]
     text: bool,
-    /// Report bad lines and pass over them instead of ending at the first.
+    /// Report and skip bad lines instead of stopping at the first.
     #[arg(long)]
     lenient: bool,
     /// Write inputs and decisions to this file, for `tripwire replay`.
@@ -59,7 +59,7 @@ pub(crate) struct DecideArgs {
     /// The session's id in the records.
     #[arg(long, value_name = "ID", default_value = "decide")]
     run_id: String,
-    /// Compare with what the lines themselves `expect` (a scenario) and end with 9 if anything differs.
+    /// Compare with what the lines `expect` (a scenario) and exit with 9 if anything differs.
     #[arg(long)]
     check: bool,
 }

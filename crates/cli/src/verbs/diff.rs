@@ -13,10 +13,10 @@ use tripwire_core::explain::Explain;
 use tripwire_core::visible::{visible, visible_lines};
 use tripwire_undo::{Difference, ShownKind};
 
-/// Show what changed between two steps of an agent, or in one.
+/// Show what changed in one step of an agent, or between two steps.
 ///
-/// `12` is what step 12 changed; `12..20` is from before step 12 to after step 20; `12..` is until now. The numbers are those
-/// of `tripwire log`. Changes inside of `.git` are not shown.
+/// `12` is what step 12 changed; `12..20` is from before step 12 to after step 20; `12..` is up to now. The numbers
+/// are those of `tripwire log`. Changes inside `.git` are not shown.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The steps: `12`, `12..20` or `12..`.

@@ -17,10 +17,11 @@ use tripwire_clients::install::{self, Found};
 use tripwire_clients::{CheckResult, CheckState, Client};
 use tripwire_core::explain::Explain as _;
 
-/// Say which promises hold on this machine and in this workspace, with the proof and the fix of each.
+/// Check which promises hold on this machine and in this workspace, with evidence and a fix for each.
 ///
-/// Looks at the clients and their hooks, the mode, the policy, the newest journal, the key, git and the sandbox, and
-/// changes nothing. Ends with 1 if a promise is not kept. What is `off` was not promised: it is your choice.
+/// Checks the clients and their hooks, the mode, the policy, the newest journal, the key, git and the sandbox, and
+/// changes nothing. Exits with 1 if a promise is broken. `off` means that something is switched off or not installed,
+/// which is not a failure.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -29,9 +30,9 @@ pub(crate) struct DoctorArgs {
     part: Option<DoctorPart>,
     #[command(flatten)]
     place: Where,
-    /// Also send canaries through the clients that are installed, under `tripwire run` and with the hooks alone where they
-    /// are installed: real runs against a model inside this program, without a key and without a network, in throw-away
-    /// folders. Takes up to some minutes.
+    /// Also send canaries through the installed clients, under `tripwire run`, and with the hooks alone where they
+    /// are installed: real runs against a model built into this program, without a key or network, in temporary
+    /// folders. May take several minutes.
     #[arg(long)]
     live: bool,
     /// Write one JSON object.
@@ -41,7 +42,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
-    /// The sandbox alone: one line per layer.
+    /// Check only the sandbox: one line per layer.
     Sandbox(Form),
 }
 

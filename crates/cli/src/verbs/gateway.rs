@@ -23,12 +23,13 @@ use tripwire_gateway::usage::{self, UsageReport};
 use tripwire_gateway::{Outbound, ServeOptions, serve, token};
 use tripwire_workspace::policy_file;
 
-/// Proxy model APIs: count, price, bound and cut every model call.
+/// Proxy model APIs: count, price, limit and, if necessary, cut off every model call.
 ///
-/// Point a client at `http://ADDR/anthropic`, `/openai/v1` or `/gemini`. Every call is reserved against the budgets of its key,
-/// team and organisation before it leaves and settled with the provider's figures; `tripwire stop` and `pause` for the workspace
-/// hold it. What was spent is kept in `.geometry/ledger`. Tool calls in replies are decided about before the client gets them:
-/// each conversation is a session of the workspace (`tool_calls = "pass"` in the configuration turns that off).
+/// Point a client at `http://ADDR/anthropic`, `/openai/v1` or `/gemini`. Each call is reserved against the budgets of
+/// its key, team and organisation before it is sent, and settled with the provider's figures. `tripwire stop` and
+/// `tripwire pause` for the workspace hold it. The ledger is kept in `.geometry/ledger`. The guard decides on the
+/// tool calls in a reply before the client receives them: each conversation is a session of the workspace
+/// (`tool_calls = "pass"` in the configuration turns that off).
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct GatewayArgs {
@@ -40,10 +41,10 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// Providers, keys, teams and budgets (TOML); without it the usual providers with the keys of the environment.
+    /// Providers, keys, teams and budgets (TOML); without it, the usual providers with keys from the environment.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; an address that others reach demands keys.
+    /// Where to listen; an address that other machines can reach requires keys.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4780")]
     listen: SocketAddr,
     #[command(flatten)]
@@ -60,7 +61,7 @@ enum GatewayVerb {
     Key(KeyArgs),
 }
 
-/// Show what was spent, by day, key, team and model; the gateway need not run.
+/// Show what was spent, by day, key, team and model; works without a running gateway.
 #[derive(Debug, Args)]
 struct UsageArgs {
     #[command(flatten)]
@@ -69,7 +70,7 @@ struct UsageArgs {
     form: Form,
 }
 
-/// Make keys for callers.
+/// Create keys for callers.
 #[derive(Debug, Args)]
 struct KeyArgs {
     #[command(subcommand)]
@@ -81,7 +82,7 @@ enum KeyVerb {
     New(NewKeyArgs),
 }
 
-/// Make a token and print it once, with the block that the configuration needs.
+/// Create a token and print it once, with the block to add to the configuration.
 #[derive(Debug, Args)]
 struct NewKeyArgs {
     /// The key's name.

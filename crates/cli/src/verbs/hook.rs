@@ -30,12 +30,13 @@ use tripwire_workspace::clock;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
 
-/// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
+/// Answer one hook event of a client: hook input on standard input, the decision in the client's format on standard
+/// output.
 ///
-/// Calls, prompts and ends of a turn are decided; results are taken in; sub-agents and compactions count for their session;
-/// anything else passes. While `.geometry/STOP` exists every call is refused; while `.geometry/PAUSE` exists it waits for as long as the
-/// client waits for its hook, and is then refused. Whatever breaks inside
-/// is a refusal, unless the policy says `on_guard_failure: allow`. Under `tripwire run` the supervisor answers.
+/// Calls, prompts and ends of a turn are decided on; results are recorded; sub-agents and compactions count toward
+/// their session; all other events pass. While `.geometry/STOP` exists every call is refused; while `.geometry/PAUSE`
+/// exists it waits for as long as the client waits for its hook, and is then refused. An internal failure is a
+/// refusal, unless the policy says `on_guard_failure: allow`. Under `tripwire run` the supervisor answers.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// The client that calls.

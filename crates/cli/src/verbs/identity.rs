@@ -22,10 +22,10 @@ use tripwire_workspace::geometry::manifest::{Manifest, store, template};
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
 use tripwire_workspace::policy_file::{self, PolicyFileError};
 
-/// Show, sign and check what an agent is made of.
+/// Show, sign and check an agent's configuration.
 ///
 /// The checksum covers the policy, the roles and their permissions, the prompt, the tools and the client's settings.
-/// Operations that the policy names critical (`git push` to a protected branch by default) need a checksum on the
+/// Operations that the policy lists as critical (by default `git push` to a protected branch) need a checksum on the
 /// signed gold-standard list and an authorized role.
 #[derive(Debug, Args)]
 pub(crate) struct IdentityArgs {
@@ -37,7 +37,7 @@ pub(crate) struct IdentityArgs {
 enum IdentityAct {
     /// Print the checksum with its parts, and the public key that this person signs with.
     Show(IdentityShowArgs),
-    /// Vouch for the configuration as it is now: put it on the signed list.
+    /// Approve the current configuration: add it to the signed list.
     Sign(IdentitySignArgs),
     /// Trust another person's list, by the key that signs it.
     Trust(IdentityTrustArgs),
@@ -50,10 +50,10 @@ enum IdentityAct {
 struct Source {
     #[command(flatten)]
     place: Where,
-    /// The agent's system prompt, where it is in no file of the workspace.
+    /// The agent's system prompt, if it is not in a file of the workspace.
     #[arg(long, value_name = "FILE")]
     prompt: Option<PathBuf>,
-    /// The agent's tool registry, where it is in no file of the workspace.
+    /// The agent's tool registry, if it is not in a file of the workspace.
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ struct IdentityShowArgs {
 struct IdentitySignArgs {
     #[command(flatten)]
     source: Source,
-    /// What the entry is called.
+    /// The name of the entry.
     #[arg(long, value_name = "NAME", default_value = "agent")]
     name: String,
     #[command(flatten)]
@@ -79,7 +79,7 @@ struct IdentitySignArgs {
 
 #[derive(Debug, Args)]
 struct IdentityTrustArgs {
-    /// The verifier key, or a file that holds it.
+    /// The verifier key, or a file that contains it.
     key: String,
     #[command(flatten)]
     place: Where,

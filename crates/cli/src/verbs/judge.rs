@@ -20,18 +20,20 @@ use tripwire_workspace::policy_file::load_for;
 /// Longest line of a stream: a command of the largest size, escaped.
 const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
 
-/// Judge a shell command line without running it: what would the guard do with it, and by which rule?
+/// Judge a shell command line without running it: what the guard would do, and by which rule.
 ///
-/// The line is parsed as bash would parse it, and the real workspace says what would be hit. The answer is that of all
-/// rules that look at a command: what it would destroy (FLOOR-1) or publish (FLOOR-2), whether it reaches for the guard
-/// itself (CTRL-3), and what the workspace's policies forbid or want asked (PERM-1). What a session counts is not known here.
-/// `-` reads one JSON object `{"command":…}` a line and answers each with one line. Exit code 0 is pass, 11 is hold or
-/// refuse. Options come before the command line: `tripwire judge git reset --hard` judges all three words.
+/// The line is parsed as bash would parse it and checked against the real workspace. The answer combines all rules
+/// that look at a command: what it would destroy (FLOOR-1) or publish (FLOOR-2), whether it attacks the guard itself
+/// (CTRL-3), and what the workspace's policies forbid or require approval for (PERM-1). What only a session counts is
+/// not known here. `-` reads one JSON object `{"command":…}` per line and answers each with one line. Exit code 0 is
+/// pass, 11 is hold or refuse. Options come before the command line: `tripwire judge git reset --hard` judges all
+/// three words.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
     #[command(flatten)]
     place: Where,
-    /// Protect branches that fit this pattern too, beside the policy's `identity.protected_branches` and the remote's HEAD.
+    /// Also protect branches that match this pattern, in addition to the policy's `identity.protected_branches` and
+    /// the remote's HEAD.
     #[arg(long, value_name = "PATTERN")]
     protected_branch: Vec<String>,
     /// Write JSON.

@@ -20,21 +20,21 @@ use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
-/// Show what a session's journal holds: each input with its decision.
+/// Show a session's journal: each input with its decision.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// What to show, as on the page of `tripwire web`: `agent:claude tool:Bash verdict:held after:02:00`.
     ///
-    /// Keys: `agent`, `tool`, `verdict` (`allowed`, `held`, `refused`), `rule`, `level`, `type`, `status` (`ok`, `error`),
-    /// `after`, `before`, `i` (a number or `10..20`). All terms must hold; `-` before one turns it round (put `--` before the
-    /// filter then); other words are looked for in the text.
+    /// Keys: `agent`, `tool`, `verdict` (`allowed`, `held`, `refused`), `rule`, `level`, `type`, `status` (`ok`,
+    /// `error`), `after`, `before`, `i` (a number or `10..20`). All terms must match; `-` before a term negates it
+    /// (put `--` before the filter then); other words are searched for in the text.
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
-    /// Go on showing what is journaled from now on.
+    /// Keep showing new records as they are journaled.
     #[arg(short, long)]
     follow: bool,
-    /// End a following after so many seconds.
+    /// Stop following after this many seconds.
     #[arg(long, value_name = "SECONDS", requires = "follow")]
     timeout: Option<u64>,
     /// Only what this rule decided or noticed; a family such as `LOOP-1` matches all its rules.
@@ -130,7 +130,7 @@ impl UndoSteps {
     fn of(workspace: &Workspace, session: &str) -> Self {
         let history = snapshots::store(workspace).and_then(|store| Ok(store.history()?)).unwrap_or_default();
         let steps = history.steps().iter().filter(|step| step.session == session && step.changed_files());
-        let words = |undone| if undone { "taken back; `tripwire redo` brings it back" } else { "changed files" };
+        let words = |undone| if undone { "undone; `tripwire redo` reapplies it" } else { "changed files" };
         Self(steps.map(|step| (step.step, words(step.undone))).collect())
     }
 

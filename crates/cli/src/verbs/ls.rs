@@ -13,11 +13,11 @@ use tripwire_workspace::Workspace;
 
 /// List the sessions of all workspaces: client, state, age, cost, last alarm.
 ///
-/// The workspaces come from a list in `$XDG_STATE_HOME/tripwire/workspaces`, written when tripwire is first used in one; the
-/// disk is not searched, and those that are gone are left out.
+/// The workspaces come from a list in `$XDG_STATE_HOME/tripwire/workspaces`, to which tripwire adds each workspace on
+/// first use. The disk is not searched, and workspaces that no longer exist are omitted.
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// All sessions, not only the 30 that were heard of last.
+    /// All sessions, not only the 30 most recently active ones.
     #[arg(long)]
     all: bool,
     #[command(flatten)]

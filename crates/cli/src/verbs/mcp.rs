@@ -28,11 +28,11 @@ use tripwire_supervisor::socket::{SESSION_VARIABLE, SOCKET_VARIABLE};
 use tripwire_workspace::clock;
 use tripwire_workspace::session::SessionId;
 
-/// Guard an MCP server: a client starts this in the place of the server, or asks its address in the place of the server's.
+/// Guard an MCP server: the client starts this, or connects to its address, instead of the server.
 ///
-/// Every `tools/call` is decided by the same engine as a hook's call: permissions, the destructive-command guard, budgets, loops,
-/// STOP and PAUSE. A refusal is a tool error that says why; a call that waits is held here. Everything else passes as it came.
-/// When the client closes, the server's whole tree ends.
+/// Every `tools/call` is decided by the same engine as a hook's call: permissions, the destructive-command guard,
+/// budgets, loops, STOP and PAUSE. A refusal is a tool error that states the reason; a call that waits is held here.
+/// All other messages pass through unchanged. When the client disconnects, the server's whole process tree is ended.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct McpArgs {
@@ -51,10 +51,10 @@ enum McpVerb {
     Carry,
 }
 
-/// Trust what changed in a server's tools since they were pinned; shows what that is.
+/// Show and trust what changed in a server's tools since they were pinned.
 ///
-/// A tool that changed or is new is left out of the list that clients get, and calls to it are held as TOOL_CHANGED. This
-/// verb is for a person: below a client it is refused.
+/// A new or changed tool is removed from the list that clients get, and calls to it are held as TOOL_CHANGED. Only a
+/// person may run this command; it is refused inside a client.
 #[derive(Debug, Args)]
 struct TrustArgs {
     /// The server's name.
@@ -70,20 +70,22 @@ struct TrustArgs {
 
 #[derive(Debug, Args)]
 struct McpServeArgs {
-    /// The server's name in records and policies; by default that of its program.
+    /// The server's name in records and policies; by default its program's name.
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     name: Option<String>,
-    /// The session that its calls belong to; by default that of `tripwire run`, else one for each client process.
+    /// The session that its calls belong to; by default the session of `tripwire run`, else one per client process.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
     http: http::HttpArgs,
-    /// Speak with the client over standard streams, and with the server at `--url`: for a client that starts this.
+    /// Talk to the client over standard input and output, and to the server at `--url`; for clients that start this
+    /// command.
     #[arg(long, requires = "url", conflicts_with_all = ["listen", "token_file", "origin", "json"])]
     stdio: bool,
-    /// The same, with the server's address and headers from an entry of a client's settings, which is in this variable.
+    /// Like `--stdio`, with the server's address and headers from an entry of a client's settings, passed in this
+    /// variable.
     #[arg(long, value_name = "VARIABLE", conflicts_with_all = ["url", "stdio"])]
     entry: Option<String>,
     /// The server's command line.

@@ -17,7 +17,7 @@ use tripwire_session::driver::Driver;
 use tripwire_session::memory::{ENTRY_BYTES_MAX, Form, Listed, MemoryError, MemoryStore, StoredAs, Visibility};
 use tripwire_workspace::Workspace;
 
-/// Keep contents on disk and get exactly the same bytes back.
+/// Store contents on disk and get exactly the same bytes back.
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
@@ -28,7 +28,7 @@ pub(crate) struct MemoryArgs {
 enum MemoryAct {
     /// Store a content and print its pointer.
     Put(PutArgs),
-    /// Tie a compressed form to an original, or pack the original's bytes on disk.
+    /// Attach a compressed form to an original, or pack the original's bytes on disk.
     Compress(CompressArgs),
     /// Write the exact bytes of a content to standard output.
     Get(GetArgs),
@@ -41,7 +41,7 @@ struct PutArgs {
     /// The content; `-` reads standard input.
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Only roles that may read private memories get it.
+    /// Only roles that may read private memories can get it.
     #[arg(long)]
     private: bool,
     #[command(flatten)]
@@ -56,10 +56,10 @@ struct PutArgs {
 struct CompressArgs {
     /// The original, in full or by its first digits.
     pointer: String,
-    /// The compressed form; `-` reads standard input. Without one the original is packed, and loses nothing.
+    /// The compressed form; `-` reads standard input. Without one the original is packed losslessly.
     #[arg(requires = "form")]
     file: Option<PathBuf>,
-    /// What kind of form it is.
+    /// The kind of compressed form.
     #[arg(long, value_name = "FORM", requires = "file")]
     form: Option<FormName>,
     #[command(flatten)]
@@ -79,7 +79,7 @@ struct GetArgs {
     acting: Acting,
     #[command(flatten)]
     place: Where,
-    /// Write what is known about the content instead of its bytes.
+    /// Write the content's metadata instead of its bytes.
     #[arg(long)]
     json: bool,
 }

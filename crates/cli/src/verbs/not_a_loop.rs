@@ -19,10 +19,10 @@ use tripwire_fs::shell_word::shell_word;
 use tripwire_session::driver::Driver;
 use tripwire_workspace::policy_file;
 
-/// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
+/// Save a false alarm as a scenario: everything up to the decision, with the expectation that no alarm fires there.
 ///
-/// The command that it prints, `tripwire decide --check`, fails on it until the alarm is tuned away (`tripwire tune`) or a rule
-/// is changed, and keeps it from coming back.
+/// It prints a `tripwire decide --check` command. That check fails until the alarm is silenced (`tripwire tune`) or a
+/// rule is changed; afterwards it guards against regressions.
 #[derive(Debug, Args)]
 pub(crate) struct NotALoopArgs {
     /// The number `i` of the decision that was wrong.

@@ -46,7 +46,7 @@ struct PolicyShowArgs {
 
 #[derive(Debug, Args)]
 struct PolicyCheckArgs {
-    /// MANIFEST.yaml or `policy.cedar`, or a file in the form of one; by default both of the workspace.
+    /// `MANIFEST.yaml` or `policy.cedar`, or a file in one of these formats; by default both files of the workspace.
     file: Option<PathBuf>,
     #[command(flatten)]
     place: Where,

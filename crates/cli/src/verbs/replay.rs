@@ -29,12 +29,13 @@ use tripwire_workspace::geometry::replay_file::{self, Replay};
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 
-/// Decide again and compare: `equal`, or the first index that differs (exit 9).
+/// Replay a session and compare its decisions: `equal`, or the first index that differs (exit 9).
 ///
-/// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
-/// it is decided live, and again with the state written down and taken up after every event. A session of `tripwire
-/// agent` also runs its loop again, without model and tools, and compares the transcript byte for byte. With `--policy` the
-/// decisions that would change under another policy are listed.
+/// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions
+/// recorded in it. A plain stream of events contains none: it is decided twice, once directly and once with the state
+/// saved and restored after every event. For a session of `tripwire agent` the loop runs again, without model and
+/// tools, and the transcript is compared byte for byte. With `--policy` the decisions that would change under another
+/// policy are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// A session's id, or a file: a bundle, a frozen replay (`.geometry/replays/`), a recording or a stream of events; `-`

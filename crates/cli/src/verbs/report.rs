@@ -12,10 +12,10 @@ use tripwire_fs::file;
 use tripwire_session::driver::views;
 use tripwire_workspace::session::SessionId;
 
-/// Write the morning page of sessions: what they did, what it cost, what was claimed and what is proved.
+/// Write a report on sessions: what they did, what it cost, what was claimed and what is proved.
 ///
-/// Markdown on standard output, or with `--html` one self-contained file that opens from disk and asks nobody for anything.
-/// Secrets of the workspace are in none of them. Ends with 9 if a record does not verify.
+/// Markdown on standard output, or with `--html` one self-contained file that makes no network requests. The
+/// workspace's secrets are redacted in every format. Exits with 9 if a record does not verify.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -31,7 +31,7 @@ pub(crate) struct ReportArgs {
     /// Write one JSON object.
     #[arg(long)]
     json: bool,
-    /// For others to read: leave out commands, paths, reasons and names; figures, rules and tools stay.
+    /// For sharing: omit commands, paths, reasons and names; keep figures, rules and tools.
     #[arg(long)]
     redact: bool,
     #[command(flatten)]

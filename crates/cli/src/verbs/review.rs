@@ -22,7 +22,7 @@ use tripwire_workspace::clock;
 /// Have staged changes reviewed before they reach the workspace.
 ///
 /// A change is staged with `tripwire sandbox exec --stage`. Its proposal is the SHA-256 of the whole change set; an
-/// answer is bound to that digest, and an edit after the approval voids it.
+/// answer applies to that digest only, so that an edit after the approval voids it.
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
     #[command(subcommand)]
@@ -31,13 +31,13 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReviewAct {
-    /// Register what is staged as a proposal and print its digest.
+    /// Register the staged changes as a proposal and print its digest.
     Propose(ReviewProposeArgs),
     /// List the proposals, or show one with its changes.
     Show(ReviewShowArgs),
-    /// Take a reviewer's answer: a text with exactly one explicit APPROVED or REJECTED.
+    /// Record a reviewer's answer: a text with exactly one explicit APPROVED or REJECTED.
     Decide(ReviewDecideArgs),
-    /// Carry what is staged into the workspace, if exactly that was approved.
+    /// Apply the staged changes to the workspace, if exactly they were approved.
     Apply(ReviewApplyArgs),
 }
 
@@ -64,7 +64,7 @@ struct ReviewDecideArgs {
     /// The answer; `-` reads standard input.
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The proposal that it is about; by default what is staged.
+    /// The proposal that the answer is about; by default the staged changes.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     /// Who answers; by default the person who runs the command.
@@ -78,7 +78,7 @@ struct ReviewDecideArgs {
 
 #[derive(Debug, Args)]
 struct ReviewApplyArgs {
-    /// The proposal that is meant; by default what is staged. Another one than what is staged is refused.
+    /// The proposal to apply; by default the staged changes. A digest that does not match them is refused.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     #[command(flatten)]

@@ -32,17 +32,19 @@ use tripwire_supervisor::{
 use tripwire_workspace::clock;
 use tripwire_workspace::session::SessionId;
 
-/// Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only: nothing is installed or changed.
+/// Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only; nothing is installed or
+/// changed.
 ///
-/// The client's hooks are arranged for this run, its model calls go through a gateway of the run's own that counts them, keeps
-/// them within the budget and holds the provider's key, its processes are one tree that can be frozen and ended for certain,
-/// and this process is the session's only writer. Clients without hooks (opencode, Qwen Code, aider, any program with
-/// `--client`) are guarded at the gateway alone. Its input and output pass untouched; the report comes on standard error at
-/// the end. `tripwire stop`, `pause` and `resume` work from any other terminal.
+/// The client's hooks are set up for this run only. Its model calls go through a gateway that is private to the run;
+/// the gateway counts them, keeps them within the budget and holds the provider's key. The client's processes form
+/// one tree that can be frozen and reliably ended. This process is the only writer of the session's journal. Clients
+/// without hooks (opencode, Qwen Code, aider, any program with `--client`) are guarded at the gateway only. The
+/// client's input and output are not altered; the report is printed on standard error at the end. `tripwire stop`,
+/// `pause` and `resume` work from any other terminal.
 ///
-/// Ends with 0 if the agent is done and its work is verified (or nothing was to verify), 4 if it is done and not verified,
-/// 5 held for a person, 6 budget, 7 loop or no progress, 8 wall clock, 9 guard broken, 10 stopped by a person, 75 parked
-/// because the provider has no room, 3 if the client ended without finishing.
+/// Exit codes: 0 if the agent is done and its work is verified (or there was nothing to verify), 4 if it is done and
+/// not verified, 5 held for a person, 6 budget, 7 loop or no progress, 8 wall clock, 9 guard broken, 10 stopped by a
+/// person, 75 parked because the provider is rate limited or overloaded, 3 if the client ended without finishing.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -53,20 +55,21 @@ pub(crate) struct RunArgs {
     /// The longest that the run may take, such as `2h` or `90m`.
     #[arg(long, value_name = "SPAN", value_parser = limits::span)]
     max_runtime: Option<Duration>,
-    /// When the run ends at the latest, by local time, such as `07:00`.
+    /// The latest time at which the run ends, in local time, such as `07:00`.
     #[arg(long, value_name = "TIME", value_parser = limits::time_of_day)]
     until: Option<TimeOfDay>,
-    /// The command that proves the work; run at the end, and named to the agent.
+    /// The command that verifies the work; it runs at the end, and the agent is told about it.
     #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
     verify: Option<String>,
-    /// The engine to go on with when this one has no room: a client's name or its command line; may be given again.
+    /// The engine to continue with when this one is rate limited: a client's name or its command line; may be
+    /// repeated.
     #[arg(long, value_name = "CLIENT")]
     engine_fallback: Vec<String>,
-    /// Which reading of the loop rules holds: `balanced` or `strict`.
+    /// Which profile of the loop rules applies: `balanced` or `strict`.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The client, where the program's name does not tell; `anthropic`, `openai` and `gemini` guard any program that asks its
-    /// model where the usual variables say.
+    /// The client, if the program's name does not reveal it; `anthropic`, `openai` and `gemini` guard any program
+    /// that reads its model's address from the usual variables.
     #[arg(long, value_name = "CLIENT")]
     client: Option<GuardedName>,
     #[command(flatten)]
@@ -75,13 +78,13 @@ pub(crate) struct RunArgs {
     sandbox: SandboxChoice,
     #[command(flatten)]
     fleet: FleetChoice,
-    /// Write the report as one JSON object, on standard error.
+    /// Write the report as one JSON object to standard error.
     #[arg(long)]
     json: bool,
-    /// Also write the report as one JSON object to this file; it is replaced as a whole.
+    /// Also write the report as one JSON object to this file; the file is replaced atomically.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The client's command line, behind the options of `run`; a `--` before it does no harm.
+    /// The client's command line, after the options of `run`; a `--` before it is optional.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -89,7 +92,7 @@ pub(crate) struct RunArgs {
 /// The way of the client's model calls.
 #[derive(Debug, Args)]
 struct GatewayChoice {
-    /// Let the client ask its model directly: nothing is counted, bounded or cut on the way, and the report says so.
+    /// Let the client call its model directly: calls are not counted, limited or cut off, and the report says so.
     #[arg(long)]
     no_gateway: bool,
 }

@@ -30,7 +30,7 @@ use crate::verbs::sandbox::args::{ExecArgs, SandboxProfile};
 use crate::verbs::sandbox::network::{Allowed, NoNetwork};
 use crate::workspace;
 
-/// Run commands confined, and look at what they staged.
+/// Run commands confined, and inspect their staged changes.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
     #[command(subcommand)]
@@ -41,18 +41,18 @@ pub(crate) struct SandboxArgs {
 enum SandboxVerb {
     /// Run one command confined to a workspace.
     Exec(Box<ExecArgs>),
-    /// Show what staged runs would change, with the digest that a review is for.
+    /// Show what staged runs would change, with the digest for the review.
     Diff(StageArgs),
-    /// Carry staged changes into the workspace, if they are the ones named by the digest.
+    /// Apply staged changes to the workspace, if they match the digest.
     Apply(SandboxApplyArgs),
-    /// Throw staged changes away.
+    /// Discard staged changes.
     Discard(StageArgs),
 }
 
 /// Options of `sandbox diff` and `sandbox discard`.
 #[derive(Debug, Args)]
 pub(crate) struct StageArgs {
-    /// The workspace whose staged changes are meant.
+    /// The workspace with the staged changes.
     #[arg(long, value_name = "DIR")]
     workspace: PathBuf,
     #[command(flatten)]

@@ -20,33 +20,34 @@ use transcripts::Wanted;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
-/// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
+/// Check past sessions as if they had been guarded: which alarm would have fired, at which event, by which rule.
 ///
-/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine, and says when, where and at which
-/// repeated call the policy would have warned, held or stopped, and what that would have saved. Copies of a transcript count
-/// once. Without `--policy` your own settings and the manifest of this workspace count, if there are any. Nothing is installed
-/// or written.
+/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine. Shows when, where and at which
+/// repeated call the policy would have warned, held or stopped the agent, and how much that would have saved. Copies
+/// of a transcript count once. Without `--policy`, your own settings and the manifest of this workspace apply, if
+/// they exist. Nothing is installed or written.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// Traces instead, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
+    /// Read traces instead, one JSON object per line; zstd-compressed if the name ends in `.zst`; `-` reads standard
+    /// input.
     #[arg(long, value_name = "FILE", conflicts_with = "client")]
     traces: Option<PathBuf>,
     /// Only the transcripts of this client; may be repeated.
     #[arg(long, value_name = "NAME")]
     client: Vec<ClientName>,
-    /// Only sessions that were at work after this time: `7d`, `12h`, or `2026-02-28T15:30:00Z`.
+    /// Only sessions that were active after this time: `7d`, `12h`, or `2026-02-28T15:30:00Z`.
     #[arg(long, value_name = "WHEN", conflicts_with = "traces")]
     since: Option<String>,
     /// Only sessions in this folder, or below it.
     #[arg(long, value_name = "DIR", conflicts_with = "traces")]
     project: Option<PathBuf>,
-    /// One session, by its id or the beginning of it: everything that would have fired, call by call.
+    /// One session, by its id or a prefix of it: everything that would have fired, call by call.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Look for keys and passwords instead, in these transcripts and in the records of every workspace in which tripwire was
-    /// used (with `--project`, in the records of that one): prints place and kind, never the value. Ends with 1 if there are
-    /// any.
+    /// Search for keys and passwords instead, in these transcripts and in the records of every workspace in which
+    /// tripwire was used (with `--project`, of that workspace only). Prints location and kind, never the value. Exits
+    /// with 1 if any are found.
     #[arg(long, conflicts_with_all = ["traces", "since", "session"])]
     secrets: bool,
     #[command(flatten)]

@@ -11,21 +11,21 @@ use std::path::PathBuf;
 use tripwire_embed::stdio::{self, Ending, Served};
 use tripwire_embed::{EmbedError, GuardedSession, SessionOptions};
 
-/// Guard a program that asks before each call: JSON-RPC 2.0 on standard input and output, one message a line.
+/// Guard a program that asks before each call: JSON-RPC 2.0 on standard input and output, one message per line.
 ///
 /// The methods are `initialize`, `before`, `after`, `usage`, `child`, `status` and `close`; `tripwire help stdio`
-/// describes them and docs/reference/stdio.schema.json is their schema. Flags here are the defaults of `initialize`. When
-/// the pipe ends, calls that are open are recorded as having no result. The exit code tells how the session stands; 4 if
-/// calls had no result, 2 if the pipe ended inside a message.
+/// describes them and docs/reference/stdio.schema.json is their schema. Flags here are the defaults of `initialize`.
+/// When the pipe closes, open calls are recorded as having no result. The exit code is the session's state; 4 if
+/// calls had no result, 2 if the pipe closed inside a message.
 #[derive(Debug, Args)]
 pub(crate) struct StdioArgs {
-    /// Speak on standard input and output; the only way there is.
+    /// Use standard input and output; required, and the only transport.
     #[arg(long, required = true)]
     stdio: bool,
-    /// The workspace; by default the one that the current folder belongs to.
+    /// The workspace; by default the one that contains the current folder.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Take up this session; by default a new one begins.
+    /// Continue this session; by default a new one begins.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// The money budget, such as `5usd`.
@@ -66,7 +66,7 @@ fn say_ending(served: &Served) {
     match served.ending {
         Ending::Closed | Ending::PipeEnded => {}
         Ending::TornMessage => print::say("error: the pipe ended in the middle of a message"),
-        Ending::ReaderGone => print::say("error: nobody reads the answers any more"),
+        Ending::ReaderGone => print::say("error: the reader of the answers has closed the pipe"),
     }
     if served.open_calls > 0 {
         print::say(&format!("note: {} open calls were recorded as having no result", served.open_calls));

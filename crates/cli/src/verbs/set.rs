@@ -17,11 +17,11 @@ use tripwire_core::policy::Policy;
 use tripwire_session::driver::Driver;
 use tripwire_workspace::clock;
 
-/// Change a limit or the money budget of a session that runs.
+/// Change a limit or the money budget of a running session.
 ///
-/// `limits.max_session_runtime=+1h`, `limits.max_steps=20`, `limits.max_runtime_hours=off`, `money.budget=10usd`; `+` and `-`
-/// count from the value in force. The change is journaled with who made it and why, and counts from the next step on. Every
-/// other setting stays as it was frozen when the session began.
+/// `limits.max_session_runtime=+1h`, `limits.max_steps=20`, `limits.max_runtime_hours=off`, `money.budget=10usd`; `+`
+/// and `-` are relative to the current value. The change is journaled with who made it and why, and applies from the
+/// next step on. All other settings stay frozen as they were when the session began.
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
     /// The session (by default the newest one), then what to set, such as `money.budget=10usd`.

@@ -31,11 +31,11 @@ use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{StatePlace, Workspace};
 
-/// Show the state of the newest session, on one screen, and every other session that lives or waits.
+/// Show the newest session on one screen, and every other session that is running or waiting.
 ///
 /// With `--all`, one line for each workspace in which tripwire was used.
 ///
-/// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+/// Exit codes: 0 if all is well, 5 if something waits for a person, 9 if the guard itself is broken.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {

@@ -16,7 +16,7 @@ use tripwire_workspace::clock;
 
 /// Show one line about the session that Claude Code names on standard input: money, time, context, health, tests, holds.
 ///
-/// For the `statusLine` command of its settings. Trouble is shown in the line, and the exit code is always 0.
+/// For the `statusLine` command in Claude Code's settings. Errors are shown in the line; the exit code is always 0.
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {}
 

@@ -17,11 +17,11 @@ use tripwire_session::formats::stream::Inputs;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
-/// Take inputs into a session: journal each, decide, print the decision. Many processes may do so at once.
+/// Feed inputs into a session: journal each, decide, print the decision. Many processes may do so at once.
 ///
-/// The lines are those of `tripwire decide`. They happen now, by this machine's clock, whatever time they carry; with
-/// `--times own` they happen when they say, in milliseconds since the session's start. Without a session one is begun
-/// under `.geometry/MANIFEST.yaml`. The exit code tells how the session stands after the last line.
+/// The lines are those of `tripwire decide`. They are stamped with this machine's clock, whatever time they carry;
+/// with `--times own` their own times apply, in milliseconds since the session's start. Without a session a new one
+/// starts under `.geometry/MANIFEST.yaml`. The exit code is the session's state after the last line.
 #[derive(Debug, Args)]
 pub(crate) struct StepArgs {
     /// The inputs; `-` reads standard input.
@@ -32,7 +32,7 @@ pub(crate) struct StepArgs {
     /// Begin a new session.
     #[arg(long, conflicts_with = "session")]
     new: bool,
-    /// When the lines happen: `now`, or when they say (`own`).
+    /// Which times apply: this machine's clock (`now`) or the lines' own (`own`).
     #[arg(long, value_name = "WHEN", default_value = "now")]
     times: Times,
     #[command(flatten)]

@@ -26,25 +26,25 @@ use tripwire_session::driver::{Driver, views};
 use tripwire_workspace::Workspace;
 use write::{SettingsTarget, Written};
 
-/// Tune a false alarm away: ignore its command, exempt its tool, or raise the threshold behind it.
+/// Silence a false alarm: ignore its command, exempt its tool, or raise its threshold.
 ///
-/// Shows what each offer would change, tried on the recorded sessions: which past alarms would vanish, and which would come
-/// instead. On a terminal it asks; elsewhere the choice is given by flags. The setting is written into this workspace's
-/// manifest, or with `--everywhere` into your own settings for all workspaces, which the workspace's override. It counts
-/// from the next session on: a session that runs keeps the policy that it froze. The destructive-command guard, people's
-/// orders and permissions cannot be tuned.
+/// Shows what each option would change in the recorded sessions: which past alarms would disappear, and which new
+/// ones would appear. On a terminal it asks; elsewhere use the flags. The setting is written to this workspace's
+/// manifest, or with `--everywhere` to your own settings for all workspaces; a workspace's manifest overrides them.
+/// It applies from the next session on: a running session keeps its frozen policy. The destructive-command guard,
+/// people's orders and permissions cannot be tuned.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
     /// The number `i` of the decision that raised the alarm; by default the last alarm of the session.
     decision: Option<u64>,
-    /// Ignore this command in the loop rules; `*` stands for any text, by default the alarm's own command.
+    /// Ignore this command in the loop rules; `*` matches any text. By default the alarm's own command.
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", group = "choice")]
     ignore: Option<String>,
     /// Exempt the alarm's tool from the loop rules.
     #[arg(long, group = "choice")]
     exempt_tool: bool,
-    /// Raise this threshold of the alarm's rule; without `=VALUE` just enough for the alarm to go.
+    /// Raise this threshold of the alarm's rule; without `=VALUE`, just enough to silence the alarm.
     #[arg(long, value_name = "SETTING[=VALUE]", group = "choice")]
     raise: Option<String>,
     /// For all your workspaces, not only for this one.

@@ -28,38 +28,39 @@ use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::session::SessionId;
 
-/// Take steps of an agent back: the files are as they were before the step.
+/// Undo steps of an agent: restore the files as they were before the step.
 ///
-/// Without STEP it is the last step of the newest session that changed files; with STEP it is that step and every later one.
-/// What a person changed since stays as it is, and the older version is put beside it. The act is journaled, makes what the
-/// tests proved STALE, and can itself be taken back with `tripwire redo`. A running agent is paused first.
+/// Without STEP, undoes the last step of the newest session that changed files; with STEP, that step and every later
+/// one. Files that a person has changed since are left alone, and the older version is written beside them. The undo
+/// is journaled, makes the test verdict STALE, and can be reverted with `tripwire redo`. A running agent is paused
+/// first.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").multiple(false))]
 pub(crate) struct UndoArgs {
-    /// The step, by its number in `tripwire log`: it and all later ones are taken back.
+    /// The step, by its number in `tripwire log`; it and all later ones are undone.
     #[arg(value_name = "STEP", group = "what")]
     step: Option<u64>,
-    /// Take back every step of the session: the folder as it was when the session began.
+    /// Undo every step of the session: restore the folder as it was when the session began.
     #[arg(long, group = "what")]
     all: bool,
     /// Only this file or folder; may be given several times.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Show the steps that can be taken back, and what no snapshot holds.
+    /// Show the steps that can be undone, and what no snapshot contains.
     #[arg(long, group = "what", conflicts_with_all = ["file", "dry_run"])]
     list: bool,
     /// Take a snapshot now.
     #[arg(long, group = "what", conflicts_with_all = ["file", "dry_run"])]
     snapshot: bool,
-    /// Drop snapshots that are too old, or too many for the room.
+    /// Delete snapshots that are too old or exceed the space limit.
     #[arg(long, group = "what", conflicts_with_all = ["file", "dry_run"])]
     gc: bool,
     #[command(flatten)]
     how: HowArgs,
 }
 
-/// Bring back what the last `tripwire undo` took back.
+/// Reapply what the last `tripwire undo` reverted.
 #[derive(Debug, Args)]
 pub(crate) struct RedoArgs {
     #[command(flatten)]

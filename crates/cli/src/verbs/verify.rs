@@ -23,9 +23,9 @@ use tripwire_workspace::session::SessionId;
 
 /// Verify a session's journal or an exported bundle: every record, every checkpoint, every signature.
 ///
-/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut. Without a target, the gateway's
-/// ledger is verified too, and safety_log.json is compared with the journals and rebuilt if entries were taken out, added or
-/// changed.
+/// Exits with 9 and prints the first bad index if anything was changed, removed, reordered or truncated. Without a
+/// target it also verifies the gateway's ledger, compares safety_log.json with the journals, and rebuilds it if
+/// entries were removed, added or changed.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// A session's id or a bundle's file; by default the newest session.
@@ -33,7 +33,7 @@ pub(crate) struct VerifyArgs {
     /// Verify every session of the workspace.
     #[arg(long, conflicts_with = "target")]
     all: bool,
-    /// The verifier key that the checkpoints must be signed with: its text, or a file that holds it.
+    /// The verifier key that the checkpoints must be signed with: its text, or a file that contains it.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
@@ -276,7 +276,7 @@ fn verifying(records: u64) -> String {
 /// A verifier key as text, or the file that holds one.
 fn named_key(text: &str) -> Result<Verifier, Problem> {
     let read = std::fs::read_to_string(text).unwrap_or_else(|_no_file| text.to_owned());
-    let wrong = || BundleError::NoBundle { problem: format!("`{text}` is no verifier key") };
+    let wrong = || BundleError::NoBundle { problem: format!("`{text}` is not a verifier key") };
     Ok(Verifier::parse(&read).ok_or_else(wrong)?)
 }
 

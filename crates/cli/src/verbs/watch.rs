@@ -19,15 +19,16 @@ use tripwire_workspace::Workspace;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
 
-/// Watch all sessions of this machine in the terminal: agents with spend and state, live calls, and what waits for you.
+/// Watch all sessions of this machine in the terminal: agents with their cost and state, live calls, and what waits
+/// for your approval.
 ///
-/// One key approves, denies, explains, pauses, resumes or stops; the keys are at the foot, `?` explains them. `/` filters the
-/// records as `tripwire log` does. While it is open, held calls wait for an answer. The terminal is given back as it was,
-/// however the view ends. With hooks alone an agent of the same account could read or type into this terminal: the view
-/// then is for looking, not a wall.
+/// One key approves, denies, explains, pauses, resumes or stops; the keys are listed at the bottom, `?` explains
+/// them. `/` filters the records as `tripwire log` does. While the view is open, held calls wait for an answer. The
+/// terminal is restored however the view ends. With hooks alone, an agent under the same account could read this
+/// terminal or type into it, so the view is then not a security boundary.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Only this workspace; may be given several times. By default all in which tripwire was used.
+    /// Only this workspace; may be repeated. By default all workspaces in which tripwire was used.
     #[arg(long, value_name = "DIR")]
     workspace: Vec<PathBuf>,
     /// Only this session.

@@ -21,33 +21,36 @@ use tripwire_workspace::Workspace;
 use tripwire_workspace::open_consoles::OpenConsole;
 use tripwire_workspace::session::SessionId;
 
-/// Show all sessions of this machine on a local page: live, with curves, decisions and a stop button.
+/// Show all sessions of this machine on a local web page: live, with charts, decisions and a stop button.
 ///
-/// It prints a link for this start only. What stands behind its `#` lets act; do not pass it on. The page reads journals
-/// without a lock; stop and pause do what `tripwire stop` and `pause` do, with the same receipts, and answers what `tripwire
-/// approvals` does. While it is open, held calls wait for an answer. With hooks alone an agent of
-/// the same account could read this process's memory or terminal: the page then is for looking, not a wall.
+/// Prints a link that is valid until this process ends. The part after `#` is a secret that authorizes actions; do
+/// not share it. The page reads journals without locking them. Its stop and pause buttons do what `tripwire stop` and
+/// `tripwire pause` do, with the same receipts; its answers do what `tripwire approvals` does. While the page is
+/// open, held calls wait for an answer. With hooks alone, an agent under the same account could read this process's
+/// memory or terminal, so the page is then not a security boundary.
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {
-    /// Where to listen: an address of this machine, or `unix:PATH`. One that others reach needs TLS.
+    /// Where to listen: an address of this machine, or `unix:PATH`. An address that other machines can reach needs
+    /// TLS.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen)]
     listen: Listen,
-    /// The certificate for TLS, with those above it, in PEM form.
+    /// The TLS certificate with its chain, in PEM form.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The certificate's key, in PEM form.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// A further name under which you open the page; may be given several times. Requests under other names are refused.
+    /// An additional host name under which you open the page; may be repeated. Requests for other host names are
+    /// refused.
     #[arg(long, value_name = "HOST")]
     name: Vec<String>,
     /// Open the page in the browser.
     #[arg(long)]
     open: bool,
-    /// Only this workspace; may be given several times. By default all in which tripwire was used.
+    /// Only this workspace; may be repeated. By default all workspaces in which tripwire was used.
     #[arg(long, value_name = "DIR")]
     workspace: Vec<PathBuf>,
-    /// End by itself after so many seconds.
+    /// Exit after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     #[command(flatten)]

@@ -12,9 +12,10 @@ use tripwire_console::explanation::{Explanation, last_alarm};
 use tripwire_core::explain::Explain;
 use tripwire_session::driver::Driver;
 
-/// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
+/// Explain a decision: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 ///
-/// Without a number it explains the last alarm or refusal of the session, and not what was refused because of it.
+/// Without a number it explains the last alarm or refusal of the session, rather than later refusals that follow from
+/// it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {

@@ -202,7 +202,7 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
             let digest = proposal.map(|digest| digest.to_string()).unwrap_or_default();
             vec![format!("  reviewer: {} {}", name(answer), digest.get(..16).unwrap_or_default())]
         }
-        Line::FreshContext => vec!["  guard: the context is full: it begins anew with the briefing".to_owned()],
+        Line::FreshContext => vec!["  guard: the context is full: it restarts with the briefing".to_owned()],
         Line::IterationEnd { exit_status, interrupt_reason } => {
             let reason =
                 interrupt_reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();

@@ -9,11 +9,12 @@ use clap::{Args, Subcommand, value_parser};
 use std::path::PathBuf;
 use tripwire_fleet::order::FleetAct;
 
-/// Join machines to a fleet: one stop for all of them, one record of all sessions.
+/// Connect machines into a fleet: one stop for all of them, one record of all sessions.
 ///
-/// A fleet is a NATS JetStream cluster, or a folder that several homes of one machine share. Each machine runs `tripwire fleet
-/// serve`, which copies the journals of its sessions, obeys the fleet's orders, and pauses the machine's agents when nobody
-/// hears it any more; `run`, `agent` and `gateway` with `--fleet` do the same while they run. `tripwire stop --all` stops all machines.
+/// A fleet is a NATS JetStream cluster, or a folder that several homes of one machine share. Each machine runs
+/// `tripwire fleet serve`, which copies the journals of its sessions, obeys the fleet's orders, and pauses the
+/// machine's agents when it loses contact with the fleet; `run`, `agent` and `gateway` with `--fleet` do the same
+/// while they run. `tripwire stop --all` stops all machines.
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
@@ -24,27 +25,27 @@ pub(crate) struct FleetArgs {
 pub(super) enum FleetVerb {
     /// Start a development cluster of NATS servers on this machine, with TLS and credentials.
     Up(UpArgs),
-    /// End the development cluster; its data stays.
+    /// Stop the development cluster; its data is kept.
     Down(ClusterArgs),
-    /// Give a machine credentials of its own for the development cluster.
+    /// Create a machine's own credentials for the development cluster.
     Invite(MachineArgs),
-    /// Take a machine's credentials away.
+    /// Revoke a machine's credentials.
     Revoke(MachineArgs),
-    /// Join this machine to a fleet; what is weaker than asked is refused.
+    /// Join this machine to a fleet; a cluster with weaker guarantees than requested is refused.
     Join(JoinArgs),
-    /// Leave the fleet; its record of this machine stays.
+    /// Leave the fleet; the fleet keeps its record of this machine.
     Leave(FormArgs),
-    /// Take part: copy journals, obey orders, tell that this machine is alive.
+    /// Take part: copy journals, obey orders, send heartbeats.
     Serve(FleetServeArgs),
     /// Show machines, sessions, budgets and policies of the fleet.
     Status(FleetStatusArgs),
-    /// Publish this workspace's policy for all machines, show what is published, or take it over here.
+    /// Publish this workspace's policy for all machines, show what is published, or fetch it into this workspace.
     Policy(FleetPolicyArgs),
     /// Show a budget over all machines, or set its limit.
     Budget(BudgetArgs),
     /// Show how many model calls all machines may make in a minute, or set it.
     Rate(RateArgs),
-    /// Go on here with a session of a machine that is gone: from now on that machine can append nothing to it.
+    /// Continue a lost machine's session here; from then on that machine cannot append to it.
     Adopt(AdoptArgs),
     /// Compare the fleet's record with the journals and checkpoints of this machine.
     Audit(FormArgs),
@@ -92,16 +93,16 @@ pub(super) struct JoinArgs {
     /// Credentials of a system account, to see how the servers sync their disks.
     #[arg(long, value_name = "FILE")]
     pub(super) monitor_creds: Option<PathBuf>,
-    /// On how many servers each entry must be; by default what the credentials say.
+    /// How many servers must store each entry; by default as the credentials say.
     #[arg(long, value_name = "N")]
     pub(super) replicas: Option<u64>,
-    /// What this machine is called; by default as its host.
+    /// This machine's name; by default its host name.
     #[arg(long, value_name = "NAME")]
     pub(super) machine: Option<String>,
     /// A label such as `team=search`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) label: Vec<String>,
-    /// Without a heartbeat for so many seconds this machine pauses its agents.
+    /// After this many seconds without a heartbeat, this machine pauses its agents.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(super) dead_man: u64,
     #[command(flatten)]
@@ -112,7 +113,7 @@ pub(super) struct JoinArgs {
 pub(super) struct BudgetArgs {
     /// The budget's name: any that a manifest's `fleet.budget` names, or `org-NAME`, `team-NAME`, `key-NAME` for accounts of gateways.
     pub(super) name: String,
-    /// The most that may ever be spent of it, such as `100usd`.
+    /// The total that may ever be spent from it, such as `100usd`.
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     pub(super) limit: Option<u64>,
     #[command(flatten)]
@@ -127,7 +128,7 @@ pub(super) struct RateArgs {
     /// Model calls that all machines together may make in a minute.
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..=RATE_MAX))]
     pub(super) per_minute: Option<u64>,
-    /// How many of them at once; by default a whole minute's.
+    /// How many of them at once; by default a whole minute's worth.
     #[arg(long, value_name = "COUNT", requires = "per_minute", value_parser = value_parser!(u64).range(1..=RATE_MAX))]
     pub(super) at_once: Option<u64>,
     #[command(flatten)]
@@ -171,10 +172,10 @@ impl FleetPolicyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyPublishArgs {
-    /// Only for machines with this label; it comes before a policy for all.
+    /// Only for machines with this label; takes precedence over a policy for all machines.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) label: Option<String>,
-    /// For how many days it holds.
+    /// How many days it is valid.
     #[arg(long, value_name = "DAYS", default_value_t = 365)]
     pub(super) days: u64,
     #[command(flatten)]
@@ -185,7 +186,7 @@ pub(super) struct PolicyPublishArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyFetchArgs {
-    /// Write it without a question.
+    /// Write it without asking.
     #[arg(long)]
     pub(super) yes: bool,
     #[command(flatten)]
@@ -198,10 +199,10 @@ pub(super) struct PolicyFetchArgs {
 pub(super) struct AdoptArgs {
     /// The session.
     pub(super) session: String,
-    /// The machine that had it, or `MACHINE/WORKSPACE`, where there are several of that name.
+    /// The machine that had it, or `MACHINE/WORKSPACE` if several have that name.
     #[arg(long, value_name = "NAME")]
     pub(super) from: Option<String>,
-    /// Take it although that machine is alive.
+    /// Take it even if that machine is alive.
     #[arg(long)]
     pub(super) even_if_alive: bool,
     #[command(flatten)]
@@ -212,7 +213,7 @@ pub(super) struct AdoptArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct FleetServeArgs {
-    /// Leave after so many seconds.
+    /// Leave after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(super) timeout: Option<u64>,
 }
@@ -230,7 +231,7 @@ pub(crate) struct OrderScope {
 #[derive(Debug, Args)]
 #[group(id = "targets", multiple = true, conflicts_with_all = ["session", "workspace"])]
 pub(super) struct OrderTargets {
-    /// Every workspace of this machine; in a fleet those of all its machines.
+    /// Every workspace of this machine; in a fleet, every workspace of all its machines.
     #[arg(long)]
     pub(super) all: bool,
     /// The machines of the fleet that have this label.
@@ -241,7 +242,7 @@ pub(super) struct OrderTargets {
 /// How such an order is given.
 #[derive(Debug, Args)]
 pub(super) struct OrderWay {
-    /// Say who would get the order, and give none.
+    /// Show who would get the order, without sending it.
     #[arg(long, requires = "targets")]
     pub(super) dry_run: bool,
     /// How many seconds to wait for the receipts of machines.

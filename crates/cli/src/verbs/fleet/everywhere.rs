@@ -44,7 +44,7 @@ fn without_fleet(
         return Err(problem);
     }
     print::say_problem(&problem);
-    print::say("the order did not reach the fleet's log: this machine obeys it, and others only if they heard it");
+    print::say("the order did not reach the fleet's log: this machine obeys it, and others only if they received it");
     on_this_machine(wide).report(wide.form)?;
     Ok(Exit::DoesNotHold)
 }

@@ -29,8 +29,8 @@ use tripwire_workspace::policy_file::PolicyFileError;
 /// Whether a process takes part in the fleet.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct FleetChoice {
-    /// Take part in this machine's fleet: records are copied there, its orders hold here, and without it everything pauses. A
-    /// section `fleet:` in the manifest asks for the same.
+    /// Take part in this machine's fleet: copy records to it, obey its orders, and pause when it cannot be reached. A
+    /// `fleet:` section in the manifest does the same.
     #[arg(long)]
     fleet: bool,
 }

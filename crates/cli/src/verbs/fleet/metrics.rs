@@ -67,7 +67,7 @@ fn machines(seen: &Overview) -> Vec<Family<'static>> {
     let (machines, now_ms) = (&seen.machines, seen.now_ms);
     let name = |machine: &SeenMachine| machine.state.machine.to_string();
     vec![
-        Family::new("tripwire_fleet_machines", "Machines by whether they are heard.").each(
+        Family::new("tripwire_fleet_machines", "Machines by whether they send heartbeats.").each(
             "state",
             Liveness::ALL,
             |state| {
@@ -75,13 +75,13 @@ fn machines(seen: &Overview) -> Vec<Family<'static>> {
                 (state.name().to_owned(), count.to_string())
             },
         ),
-        Family::new("tripwire_fleet_machine_up", "Whether a machine is heard.").each("machine", machines, |machine| {
+        Family::new("tripwire_fleet_machine_up", "Whether a machine is alive.").each("machine", machines, |machine| {
             let up = u8::from(machine.state.liveness(now_ms) == Liveness::Alive);
             (name(machine), up.to_string())
         }),
         Family::new(
             "tripwire_fleet_machine_heard_timestamp_seconds",
-            "When a machine was last heard, by its own clock.",
+            "When a machine last sent a heartbeat, by its own clock.",
         )
         .each("machine", machines, |machine| (name(machine), seconds(machine.state.at_ms))),
         Family::new("tripwire_fleet_sessions", "Sessions of a machine that are copied to the fleet, up to 500.").each(

@@ -9,15 +9,16 @@ use std::path::PathBuf;
 use tripwire_clients::install::Scope;
 use tripwire_workspace::Workspace;
 
-/// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI, or its guard before their tool servers.
+/// Install tripwire's hooks in the settings of Claude Code, Codex and Gemini CLI, or put its guard in front of their
+/// tool servers.
 ///
-/// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
-/// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
-/// explicit limits and the destructive-command guard refuse. `tripwire arm` enforces them.
+/// Your own settings are kept. The change is shown as a diff, a backup of the file is kept beside it, and a second
+/// run changes nothing. The hooks start in `observe` mode: they record decisions and refuse only what people,
+/// explicit limits and the destructive-command guard refuse. `tripwire arm` enforces the whole policy.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Only this client; may be repeated. By default all that are found.
+    /// Only this client; may be repeated. By default all clients found.
     #[arg(long, value_name = "NAME")]
     pub(super) client: Vec<InstallName>,
     /// Guard all your sessions (this is the default).
@@ -26,24 +27,24 @@ pub(crate) struct InitArgs {
     /// Guard the sessions in this workspace only.
     #[arg(long)]
     pub(super) project: bool,
-    /// Show what would be changed, and change nothing.
+    /// Show what would change, and change nothing.
     #[arg(long)]
     pub(super) print: bool,
-    /// Wrap the tool servers (MCP) that the clients' settings name, also those of opencode: each is started through
-    /// `tripwire mcp`. With `--remove`, the servers alone are unwrapped.
+    /// Wrap the tool servers (MCP) in the clients' settings, including opencode's, so that each is started through
+    /// `tripwire mcp`. With `--remove`, unwrap only the servers.
     #[arg(long, conflicts_with_all = ["statusline", "purge"])]
     pub(super) mcp: bool,
-    /// Take the hooks out again, and the guard before tool servers.
+    /// Remove the hooks, and the guard in front of tool servers.
     #[arg(long)]
     pub(super) remove: bool,
     /// With `--remove`: also delete what tripwire wrote, in every workspace where you used it (with `--project` in this one):
     /// journals, reports, policies, your key and your settings. Shown first; refused while a session runs.
     #[arg(long, requires = "remove")]
     pub(super) purge: bool,
-    /// Also show tripwire's line in Claude Code's status bar; one of your own stays.
+    /// Also show tripwire's line in Claude Code's status bar, unless you have a status line of your own.
     #[arg(long, conflicts_with = "remove")]
     pub(super) statusline: bool,
-    /// Do not ask. Without a terminal nothing is written unless this is given.
+    /// Do not ask. Without a terminal nothing is written unless this flag is given.
     #[arg(long)]
     pub(super) yes: bool,
     #[command(flatten)]

@@ -113,7 +113,7 @@ impl InitReport {
 pub(super) fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
     said.print(Exit::Held)?;
     if said.form.json || !std::io::stdin().is_terminal() || !print::is_terminal() {
-        print::say("nothing was changed: there is no terminal to ask on; add `--yes` to write this");
+        print::say("nothing was changed: there is no terminal to ask on; add `--yes` to apply it");
         return Ok(false);
     }
     let agreed = print::agrees("write this? [y/N] ");

@@ -23,16 +23,16 @@ const TOKEN_FILE_BYTES_MAX: u64 = 4_096;
 
 #[derive(Debug, Args)]
 pub(super) struct HttpArgs {
-    /// Guard the server at this address (Streamable HTTP); clients ask `--listen` with the same path.
+    /// Guard the server at this address (Streamable HTTP); clients connect to `--listen` with the same path.
     #[arg(long, value_name = "URL", value_parser = ToolServerUrl::parse)]
     pub(super) url: Option<ToolServerUrl>,
-    /// Where clients ask; an address that others reach demands a token.
+    /// Where clients connect; an address that other machines can reach requires a token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4781", requires = "url")]
     listen: SocketAddr,
-    /// A file whose text clients have to send as `x-tripwire-token`.
+    /// A file with the token that clients must send as `x-tripwire-token`.
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
-    /// A page of this origin may ask too, such as `http://localhost:6274`.
+    /// Also accept requests from pages of this origin, such as `http://localhost:6274`.
     #[arg(long, value_name = "ORIGIN", requires = "url")]
     origin: Vec<String>,
     /// Write the address as one JSON object.

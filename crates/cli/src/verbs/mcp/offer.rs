@@ -25,7 +25,7 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 
 /// Offer read-only tools to agents and editors, as an MCP server: status, why, budget, memory_get, todo.
 ///
-/// They look at this workspace's sessions and change nothing.
+/// The tools read this workspace's sessions and change nothing.
 #[derive(Debug, Args)]
 pub(super) struct OfferArgs {
     #[command(flatten)]
@@ -109,7 +109,7 @@ impl Offered {
         let text = |key: &str| match arguments.get(key) {
             None => Ok(None),
             Some(Value::String(text)) if is_plain(text) => Ok(Some(text.clone())),
-            Some(_) => Err(wrong(&format!("`{key}` is no plain text"))),
+            Some(_) => Err(wrong(&format!("`{key}` is not plain text"))),
         };
         let session = |words: &mut Vec<String>| {
             text("session").map(|session| words.extend(session.into_iter().flat_map(|id| ["--session".to_owned(), id])))
@@ -124,7 +124,7 @@ impl Offered {
                 words = vec!["why".to_owned(), "--json".to_owned()];
                 session(&mut words)?;
                 if let Some(number) = arguments.get("decision") {
-                    words.push(number.as_u64().ok_or_else(|| wrong("`decision` is no number"))?.to_string());
+                    words.push(number.as_u64().ok_or_else(|| wrong("`decision` is not a number"))?.to_string());
                 }
             }
             "budget" => {

@@ -15,11 +15,12 @@ use tripwire_supervisor::{RunOptions, SandboxOptions, Traffic};
 /// The sandbox around the client's whole tree.
 #[derive(Debug, Args)]
 pub(super) struct SandboxChoice {
-    /// Run the client's whole tree in the sandbox: no key, no file outside of the workspace, no host but the run's gateway.
+    /// Run the client's whole process tree in the sandbox: no keys, no files outside the workspace, no host but the
+    /// run's gateway.
     #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "workspace-write")]
     sandbox: Option<SandboxMode>,
-    /// Without the sandbox; the same as `--sandbox=off`.
+    /// Run without the sandbox; the same as `--sandbox=off`.
     #[arg(long, conflicts_with = "sandbox")]
     no_sandbox: bool,
     /// Host that the sandboxed client may reach, `NAME` or `NAME:PORT`; may be given several times.
@@ -28,7 +29,7 @@ pub(super) struct SandboxChoice {
     /// A loopback port of this machine to which an allowed name may lead; for tests.
     #[arg(long, value_name = "PORT", hide = true)]
     allow_loopback_port: Vec<u16>,
-    /// Processor time of the client's tree, in processors such as `1` or `0.5`; also without the sandbox.
+    /// CPU limit of the client's process tree, in processors, such as `1` or `0.5`; works without the sandbox too.
     #[arg(long, value_name = "N", value_parser = limits::processors)]
     cpu: Option<u64>,
     /// Memory of the sandboxed tree, in bytes or such as `4G`.

@@ -26,13 +26,13 @@ pub(crate) struct ExecArgs {
     /// The folder that the command works in.
     #[arg(long, value_name = "DIR", default_value = HERE)]
     pub(crate) workspace: PathBuf,
-    /// Also readable; system programs are anyway.
+    /// Also readable; system programs always are.
     #[arg(long, value_name = "PATH")]
     pub(crate) read: Vec<PathBuf>,
     /// Also writable.
     #[arg(long, value_name = "PATH")]
     pub(crate) write: Vec<PathBuf>,
-    /// Unreadable; `.env` files are anyway.
+    /// Unreadable; `.env` files always are.
     #[arg(long, value_name = "PATH")]
     pub(crate) hide: Vec<PathBuf>,
     /// Host that may be reached, `NAME` or `NAME:PORT`; without any there is no network.
@@ -54,10 +54,10 @@ pub(crate) struct ExecArgs {
     /// Processes and threads of the whole tree.
     #[arg(long, value_name = "N", value_parser = limits::processes)]
     pub(crate) pids: Option<u64>,
-    /// Processor time of the whole tree, in processors such as `1` or `0.5`.
+    /// CPU limit of the whole tree, in processors, such as `1` or `0.5`.
     #[arg(long, value_name = "N", value_parser = limits::processors)]
     pub(crate) cpu: Option<u64>,
-    /// The largest single file; follows `--disk` where that is raised.
+    /// The largest single file; rises with `--disk`.
     #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     pub(crate) file_size: Option<u64>,
     /// All files written.
@@ -66,10 +66,10 @@ pub(crate) struct ExecArgs {
     /// Number of files written.
     #[arg(long, value_name = "N")]
     pub(crate) inodes: Option<u64>,
-    /// Keep writes to the workspace aside until they are applied.
+    /// Stage writes to the workspace until they are applied.
     #[arg(long)]
     pub(crate) stage: bool,
-    /// Let the command open pseudo-terminals of its own, for `script`, `expect` and the like.
+    /// Let the command open its own pseudo-terminals, as `script`, `expect` and others do.
     #[arg(long)]
     pub(crate) pty: bool,
     /// What a missing layer means.

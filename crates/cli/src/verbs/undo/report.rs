@@ -71,7 +71,7 @@ pub(super) fn done(verb: &str, done: &Restored, notes: &[String], form: Form) ->
         lines.push(format!("FAILED: {}: {why}", path.display()));
     }
     for path in &done.unlinked {
-        lines.push(format!("`{}` shared its file with other names and has one of its own now", path.display()));
+        lines.push(format!("`{}` shared its file with other names and is a separate file now", path.display()));
     }
     lines.extend(limits(plan));
     lines.extend(notes.iter().cloned());

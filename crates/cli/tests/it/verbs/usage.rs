@@ -7,8 +7,8 @@ const HEAD: &str = "\
 Usage: tripwire [OPTIONS] [COMMAND]
 
 Start:
-  scan         Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule
-  run          Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only: nothing is installed or changed
+  scan         Check past sessions as if they had been guarded: which alarm would have fired, at which event, by which rule
+  run          Run Claude Code, Codex, Gemini CLI or another agent under the guard, for this run only; nothing is installed or changed
 ";
 const TAIL: &str = "\
 Options:
@@ -16,14 +16,15 @@ Options:
           Print the version
 
       --verbose
-          With `--version`: the facts of this build
+          With `--version`: details of this build
 
   -h, --help
           Print help (see a summary with '-h')
 
 Exit codes: 0 done, 1 internal error or (`doctor`, `scan --secrets`) a check that failed, 2 usage or bad input, 3 system error or hard stop,
-4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
-10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` says more, `tripwire help topics` lists formats and longer pages.
+4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 verification failed or the guard
+is broken, 10 stopped by a person, 11 refused, 75 try again later. Data goes to stdout, messages to stderr. `tripwire VERB --help` explains a verb,
+`tripwire help topics` lists the file formats and longer pages.
 ";
 
 /// The help of one verb in full.
@@ -36,9 +37,9 @@ Arguments:
   [RULE]  The rule, as decisions name it (`LOOP-1.exact`); without one, all rules are listed
 
 Options:
-      --profile <NAME>   `strict` reads the documents to the letter, `balanced` (the default) counts on evidence [possible values: strict, balanced]
-      --policy <FILE>    A policy in the form of MANIFEST.yaml
-      --workspace <DIR>  The workspace; by default the one that the current folder belongs to
+      --profile <NAME>   `strict` counts every repeat; `balanced` (the default) counts only repeats that make no progress [possible values: strict, balanced]
+      --policy <FILE>    A policy file in the format of MANIFEST.yaml
+      --workspace <DIR>  The workspace; by default the one that contains the current folder
       --json             Write JSON, one object per rule
   -h, --help             Print help (see more with '--help')
 ";
