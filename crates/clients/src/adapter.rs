@@ -1,6 +1,5 @@
-//! What is special about a client: tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`, and in
-//! `servers.rs` where its settings name tool servers.
-//! Everything else is the same for all of them.
+//! What is specific to a client: tables, one each in its `hook.rs`, `transcript.rs`, `settings.rs` and `launch.rs`, and in
+//! `servers.rs` if its settings name tool servers. Everything else is shared by all clients.
 
 use crate::hooks::dialect::HookDialect;
 use crate::install::form::HookSettings;

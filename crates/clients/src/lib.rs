@@ -1,7 +1,9 @@
 //! Other people's agents: the dialect of each client's hooks, its settings, its transcripts, its start.
 //!
-//! [`Client`] names a client; [`Adapter`] is what is special about it. Each has a folder (`claude/`, `codex/`, `gemini/`)
-//! with its `hook`, `transcript`, `settings` and `launch`; a new client is one more folder and two lines, in `client.rs` and here.
+//! [`Client`] names a client; [`Adapter`] is what is specific to it. A client with hooks has a folder (`claude/`, `codex/`,
+//! `gemini/`) with its `hook`, `transcript`, `settings` and `launch`; a client without hooks (`opencode`, `qwen`, `aider`) is
+//! guarded at the gateway and takes the rest from `hookless`. A new client is a file `NAME.rs` with such a folder, its `mod`
+//! line here, and one line in the registry in `client.rs`; CONTRIBUTING.md lists the tables.
 
 mod adapter;
 mod aider;

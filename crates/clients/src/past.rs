@@ -48,7 +48,7 @@ impl Explain for Skipped {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Unreadable(_) => "give yourself read access to the file".into(),
-            Self::TooLarge { .. } | Self::Foreign { .. } => "it is passed over; the other files are read".into(),
+            Self::TooLarge { .. } | Self::Foreign { .. } => "it is skipped; the other files are read".into(),
             Self::Judge(error) => error.hint(),
         }
     }

@@ -1,4 +1,7 @@
-//! The names of the rules: every decision and finding carries one, and `tripwire explain` tells what it means.
+//! The names of the rules: every decision and finding carries one, and `tripwire explain` prints what it means.
+//!
+//! Only names and explanations are here. The code of the loop rules is in `chain/activity/loops/` (LOOP-1 in `strict.rs`,
+//! LOOP-2 in `balanced/`), that of the gate's rules in `chain/gate/`; searching for a name such as `LOOP-2.cycle` finds both.
 
 mod catalogue;
 

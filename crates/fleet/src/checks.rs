@@ -122,7 +122,7 @@ impl Weakness {
                 format!("run `nats stream edit {stream} --replicas {wanted}`").into()
             }
             Self::Stream { stream, .. } => {
-                format!("make the stream `{stream}` anew, or edit it, as docs/guide/fleet.md shows").into()
+                format!("recreate the stream `{stream}`, or edit it, as docs/guide/fleet.md shows").into()
             }
         }
     }

@@ -83,7 +83,7 @@ impl Spender {
     /// When one of them does not have it, a rate is used up, or the fleet does not answer.
     pub fn reserve(&self, budgets: PayingBudgets, amount: MicroUsd) -> Result<u64, SpendError> {
         let (answer, answered) = mpsc::sync_channel(1);
-        let gone = || SpendError::Log(LogError::Unreachable("nobody holds the budgets any more".to_owned()));
+        let gone = || SpendError::Log(LogError::Unreachable("the owner of the budgets is gone".to_owned()));
         self.asked.send(SpenderAsk::Reserve { budgets, amount, answer }).map_err(|_gone| gone())?;
         answered.recv().unwrap_or_else(|_gone| Err(gone()))
     }

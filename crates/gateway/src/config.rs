@@ -255,7 +255,7 @@ impl Config {
             accounts.push((AccountId::new(AccountKind::Key, key.name.get_ref()), settings));
             let read = reader.key(key)?;
             if keys.iter().any(|known: &Key| known.token == read.token) {
-                let what = "the digest is given twice: nobody could tell whose calls these are";
+                let what = "the digest is given twice: calls could not be attributed to one key";
                 return Err(reader.wrong(key.token_sha256.span(), what.to_owned()));
             }
             keys.push(read);
@@ -326,7 +326,7 @@ impl Reader<'_> {
             let text = name.get_ref();
             let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '@');
             if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
-                let what = format!("`{text}` is no name: letters, digits, `-`, `_`, `.` and `@`, at most 64");
+                let what = format!("`{text}` is not a name: letters, digits, `-`, `_`, `.` and `@`, at most 64");
                 return Err(self.wrong(name.span(), what));
             }
             if !seen.insert(text.as_str()) {
@@ -362,7 +362,7 @@ impl Reader<'_> {
         let Some(text) = text else { return Ok(None) };
         let budget = parse_budget(text.get_ref());
         budget.map(Some).ok_or_else(|| {
-            let what = format!("`{}` is no budget such as `5usd/day`, `100usd/month` or `20usd`", text.get_ref());
+            let what = format!("`{}` is not a budget such as `5usd/day`, `100usd/month` or `20usd`", text.get_ref());
             self.wrong(text.span(), what)
         })
     }
@@ -396,7 +396,7 @@ impl Reader<'_> {
     fn provider(&self, provider: &ProviderText) -> Result<Provider, ConfigError> {
         // It is not shown: it may carry a password.
         let base = base_address(provider.base_url.get_ref()).ok_or_else(|| {
-            let what = "this is no address such as `https://api.anthropic.com`";
+            let what = "this is not an address such as `https://api.anthropic.com`";
             self.wrong(provider.base_url.span(), what.to_owned())
         })?;
         if let Some(file) = &provider.ca_file {
@@ -557,7 +557,7 @@ models = ["claude-*"]
                 "name = \"other\"\napi = \"openai\"",
                 "line 7, column 13: `other` speaks `openai` and cannot take over requests for `anthropic`",
             ),
-            ("5usd/day", "5usd/week", "line 27, column 10: `5usd/week` is no budget"),
+            ("5usd/day", "5usd/week", "line 27, column 10: `5usd/week` is not a budget"),
             ("team = \"web\"", "team = \"app\"", "line 25, column 8: there is no team `app`"),
             ("token_sha256 = \"00", "token_sha256 = \"zz", "line 26, column 16: `token_sha256` is not"),
             ("name = \"other\"", "name = \"main\"", "line 10, column 8: the name `main` is given twice"),
@@ -567,14 +567,14 @@ models = ["claude-*"]
                 "key_env = \"SPLIT_KEY\"",
                 "line 6, column 11: the variable `SPLIT_KEY` has a line break",
             ),
-            ("http://127.0.0.1:9/prefix", "http://127.0.0.1:99999", "line 12, column 12: this is no address"),
-            ("http://127.0.0.1:9/prefix", "http://[::1]:99999/x", "line 12, column 12: this is no address"),
+            ("http://127.0.0.1:9/prefix", "http://127.0.0.1:99999", "line 12, column 12: this is not an address"),
+            ("http://127.0.0.1:9/prefix", "http://[::1]:99999/x", "line 12, column 12: this is not an address"),
             (
                 "unpriced = \"allow\"",
                 "ca_file = \"/nonexistent/ca.pem\"",
                 "line 13, column 11: `/nonexistent/ca.pem`: ",
             ),
-            ("http://127.0.0.1:9/prefix", "ftp://x", "line 12, column 12: this is no address"),
+            ("http://127.0.0.1:9/prefix", "ftp://x", "line 12, column 12: this is not an address"),
         ] {
             let error = Config::parse(&GOOD.replacen(from, to, 1), &env).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{to}: {error}");

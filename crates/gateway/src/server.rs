@@ -149,7 +149,7 @@ fn load(options: &ServeOptions) -> Result<Config, GatewayError> {
     };
     let bytes = tripwire_fs::file::read_bounded(file, CONFIG_BYTES_MAX);
     let bytes = bytes.map_err(|error| GatewayError::Read(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| GatewayError::Read(format!("`{}` is no text", file.display())))?;
+    let text = String::from_utf8(bytes).map_err(|_| GatewayError::Read(format!("`{}` is not text", file.display())))?;
     Config::parse(&text, &options.env).map_err(|error| GatewayError::Config { file: file.clone(), error })
 }
 

@@ -149,7 +149,7 @@ pub fn frozen(replay: &Replay) -> Result<Replayed, ReplayError> {
     }
     let recomputed = parity.finish();
     let digest = |text: &str, own: CountedDigest| {
-        let sha256 = text.parse().map_err(|_| wrong(0, format!("`{text}` is no digest")))?;
+        let sha256 = text.parse().map_err(|_| wrong(0, format!("`{text}` is not a digest")))?;
         Ok::<_, ReplayError>(CountedDigest { sha256, ..own })
     };
     let recorded = ParityDigests {

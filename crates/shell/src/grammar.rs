@@ -441,7 +441,7 @@ impl Lexer<'_> {
                 }
                 Piece::Parameter(parameter, _) => delimiter.push_str(&format!("${}", parameter.name)),
                 Piece::Command(..) | Piece::Process(..) | Piece::Arithmetic(_) => {
-                    return Err(SyntaxError::Refused("a here-document's delimiter is no plain word"));
+                    return Err(SyntaxError::Refused("a here-document's delimiter is not a plain word"));
                 }
             }
         }

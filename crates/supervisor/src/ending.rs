@@ -56,7 +56,7 @@ impl Ending {
             Self::GuardBroken(why) => format!("the guard did not hold: {why}"),
             Self::Parked(why) => format!("the model's provider has no room: {why}"),
             Self::StepCap => "the step cap (limits.max_steps) ended the agent's turn".to_owned(),
-            Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),
+            Self::ClientCap(why) => format!("the client reached its own limit: {why}"),
             Self::ClientBudget(why) => format!("the client's own budget is used up: {why}"),
             Self::ClientFailed(why) => format!("the client ended without finishing: {why}"),
             Self::NothingAsked => "the client ended with exit code 0 before it asked for anything: \

@@ -96,7 +96,7 @@ impl TelemetrySettings {
             let found = own.or_else(|| Some((ENDPOINT, format!("{}{path}", base.as_deref()?.trim_end_matches('/')))));
             let Some((variable, url)) = found else { return Ok(None) };
             if !url.starts_with("http://") && !url.starts_with("https://") {
-                return Err(SettingsError { variable, problem: "is no address such as `http://127.0.0.1:4318`" });
+                return Err(SettingsError { variable, problem: "is not an address such as `http://127.0.0.1:4318`" });
             }
             Ok(Some(Endpoint { url, headers: headers.clone() }))
         };

@@ -115,7 +115,7 @@ impl Explain for UndoError {
             Self::Read(error) => error.hint(),
             Self::Folder { .. } => "check the folder and its rights, then run it again".into(),
             Self::Damaged { .. } => {
-                "older steps may still be whole: see `tripwire undo --list`; remove the store to begin anew".into()
+                "older steps may still be whole: see `tripwire undo --list`; remove the store to start over".into()
             }
             Self::TooManyFiles { .. } | Self::TooLarge { .. } => {
                 "leave folders out with `undo.exclude`, or raise `undo.store_mib_max`, in .geometry/MANIFEST.yaml"

@@ -119,7 +119,7 @@ impl Pack {
         let mut tail = Decoder(&tail);
         let (begin, count, magic) = (tail.u64(), tail.u64(), tail.u64());
         let (Some(begin), Some(count), Some(MAGIC)) = (begin, count, magic) else {
-            return Err(damaged("is no pack"));
+            return Err(damaged("is not a pack"));
         };
         let length = trailer.checked_sub(begin).filter(|length| count.checked_mul(ENTRY_BYTES) == Some(*length));
         let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(|| damaged("has no list"))?;

@@ -204,8 +204,7 @@ fn select(
             let open = |act: &&crate::history::TakenBack| {
                 act.act.session == session && act.act.redoes.is_none() && !act.redone
             };
-            let act =
-                history.acts.iter().rfind(open).ok_or(UndoError::Nothing { why: "nothing was taken back before" })?;
+            let act = history.acts.iter().rfind(open).ok_or(UndoError::Nothing { why: "there is nothing to redo" })?;
             plan.redoes = Some(act.number);
             plan.steps = act.act.steps.clone();
             return Ok((BTreeSet::from([Owner::Act(act.number)]), plan));

@@ -321,7 +321,7 @@ fn no_stream(head: &Head, asked: Target, raw: &str) -> Fault {
     if head.status == 200 && !is_error {
         return Fault::Broken(match is_page(raw) {
             true => format!("this address answers with a web page, not with the API: `{}`", asked.url),
-            false => format!("it is no event stream: `{}`", excerpt(raw)),
+            false => format!("it is not an event stream: `{}`", excerpt(raw)),
         });
     }
     let mut refusal = Refusal::read(head.status, &parsed, raw);

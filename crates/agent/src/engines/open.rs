@@ -36,7 +36,7 @@ pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The name has no known form.
-    #[error("`{name}` is no engine: it must be one of {}", FORMS.join(", "))]
+    #[error("`{name}` is not an engine: it must be one of {}", FORMS.join(", "))]
     UnknownForm {
         /// What was written.
         name: String,
@@ -242,7 +242,7 @@ fn address(name: &str, provider: &Provider, base: &str, key: Option<Secret>) -> 
     if !written.starts_with("http://") && !written.starts_with("https://") {
         return bad("it needs http:// or https://, and nothing else is spoken");
     }
-    let Ok(uri) = written.parse::<Uri>() else { return bad("it is no address") };
+    let Ok(uri) = written.parse::<Uri>() else { return bad("it is not an address") };
     let Some(authority) = uri.authority() else { return bad("it has no host") };
     if authority.as_str().contains('@') {
         return bad("it holds a user or a password");
@@ -317,8 +317,8 @@ mod tests {
     #[test]
     fn run_4_a_bad_name_says_what_would_be_good() {
         assert!(error("gpt-5", &[]).contains("anthropic:MODEL, openai:MODEL"));
-        assert!(error("mistral:x", &[]).contains("`mistral:x` is no engine"));
-        assert!(error("scripted:", &[]).contains("is no engine"));
+        assert!(error("mistral:x", &[]).contains("`mistral:x` is not an engine"));
+        assert!(error("scripted:", &[]).contains("is not an engine"));
         assert_eq!(error("ollama:", &[]), "`ollama:` names no model");
         assert_eq!(error("openai", &[("OPENAI_API_KEY", "k")]), "`openai` names no model");
         assert_eq!(

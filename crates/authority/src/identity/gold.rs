@@ -128,7 +128,7 @@ impl Gold {
         let body = note::opened(text, trusted).ok_or_else(|| bad("no trusted key signed these bytes"))?;
         let mut lines = body.lines();
         if lines.next() != Some(ORIGIN) {
-            return Err(bad("what was signed is no gold-standard list"));
+            return Err(bad("what was signed is not a gold-standard list"));
         }
         let entry = |(index, line): (usize, &str)| {
             serde_json::from_str(line).map_err(|error| GoldError::Entry {

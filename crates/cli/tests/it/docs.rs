@@ -1,15 +1,15 @@
 //! The docs: every block of every page says what it is, and every shell example runs as it is written.
 //!
-//! | fence | what becomes of it |
+//! | fence | how it is handled |
 //! | --- | --- |
-//! | `console` | each line after `$ ` runs; what follows it is what it prints, `…` standing for any text or any lines |
+//! | `console` | each line after `$ ` is run; the lines after it are the expected output, `…` matching any text or any lines |
 //! | `sh` | the whole block runs as one script |
-//! | `text` | output or a drawing: nothing runs |
+//! | `text` | output or a drawing; not run |
 //! | `json`, `yaml` | read by a parser; `yaml` by `tripwire policy check` |
 //!
 //! A comment on the line above a `console` or `sh` block says where it runs, `<!-- in: PLACE -->` or
-//! `<!-- in: PLACE, exit 7 -->` (the exit code of its last command), or why it does not: `<!-- not run: REASON -->`, or which
-//! test runs it: `<!-- run by: FILE -->`. Blocks of one page that run in the same place follow one another there.
+//! `<!-- in: PLACE, exit 7 -->` (the exit code of its last command), why it does not run, `<!-- not run: REASON -->`, or which
+//! test runs it, `<!-- run by: FILE -->`. Blocks of one page with the same place run one after another in it.
 
 mod example;
 mod places;

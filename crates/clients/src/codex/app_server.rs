@@ -99,7 +99,7 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<ListedHook>, String>
     let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("it has no streams".to_owned());
     };
-    let folder = folder.to_str().ok_or("the folder's path is no text")?;
+    let folder = folder.to_str().ok_or("the folder's path is not text")?;
     let questions = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {"clientInfo": {"name": "tripwire", "title": "tripwire", "version": env!("CARGO_PKG_VERSION")}}}),

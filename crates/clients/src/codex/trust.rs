@@ -41,7 +41,7 @@ impl HookTrust for CodexTrust {
     fn explanation(&self) -> &'static [&'static str] {
         &[
             "codex       `hooks.state` makes it run these hooks, which it skips otherwise;",
-            "            `features.unified_exec_tty = false` closes the terminals of which no hook hears",
+            "            `features.unified_exec_tty = false` closes terminals that hooks cannot observe",
         ]
     }
 

@@ -56,7 +56,7 @@ impl CredentialCopy {
         // A link in its place, a file that is too large or no JSON: nothing is taken over.
         let plain = fs::symlink_metadata(&self.copy).is_ok_and(|meta| meta.is_file());
         let Some(after) = plain.then(|| read(&self.copy)).flatten() else {
-            return refused("is gone or is no longer of the client's form");
+            return refused("is missing or no longer in the client's format");
         };
         if after == self.before {
             return WriteBack::Unchanged;

@@ -82,7 +82,7 @@ fn wanted<'q>(query: &'q Query, name: &str) -> Result<&'q str, NotDone> {
 }
 
 fn number(query: &Query, name: &str) -> Result<Option<u64>, NotDone> {
-    let parse = |text: &String| text.parse().map_err(|_| NotDone::bad(format!("`{name}` is no number")));
+    let parse = |text: &String| text.parse().map_err(|_| NotDone::bad(format!("`{name}` is not a number")));
     query.get(name).map(parse).transpose()
 }
 

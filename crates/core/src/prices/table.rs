@@ -2,8 +2,8 @@
 //!
 //! Read on 2026-11-15 from copies of the providers' public pages: platform.claude.com (pricing and the pages of the
 //! single models), developers.openai.com/api/docs/pricing, ai.google.dev/gemini-api/docs/pricing. Standard tier, no batch
-//! or regional surcharge. Where two copies disagree, or a price is only for a season, the higher one is taken: a
-//! budget must hold. To correct a price, change its line; nothing else holds a copy.
+//! or regional surcharge. Where two copies disagree, or a price is temporary, the higher one is taken, so that a budget
+//! holds. To correct a price, change its line; there is no other copy.
 
 /// One model.
 #[derive(Debug, Clone, Copy)]

@@ -72,7 +72,7 @@ impl ErrorCode {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Parse => "the line is no JSON",
+            Self::Parse => "the line is not JSON",
             Self::InvalidRequest => "the line is JSON and no request of JSON-RPC 2.0; batches are none",
             Self::UnknownMethod => "there is no such method",
             Self::InvalidParams => "the parameters are not those of the method; nothing was done",
@@ -84,7 +84,7 @@ impl ErrorCode {
             Self::NoOpenCall => "a result for a call that is not open, or has its result already",
             Self::NoSuchAgent => "a sub-agent that `child` did not announce",
             Self::WrongState => "the session has begun already, or is closed",
-            Self::TooLong => "the line is longer than 16 MiB and was passed over",
+            Self::TooLong => "the line is longer than 16 MiB and was skipped",
         }
     }
 }

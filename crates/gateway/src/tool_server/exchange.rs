@@ -272,7 +272,7 @@ impl Carrier {
             return Err(Turned::bad_gateway(why));
         }
         if !is_discovery && head.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-            return Err(Turned::bad_gateway("the server's reply is packed although nobody asked for that"));
+            return Err(Turned::bad_gateway("the server compressed its reply although the request did not allow it"));
         }
         Ok(ServerReply { head, body, connection })
     }
@@ -348,7 +348,7 @@ fn session_of(headers: &HeaderMap) -> Result<Option<String>, Turned> {
     const NAME_BYTES_MAX: usize = 1_024;
     let Some(value) = only(headers, &SESSION_HEADER)? else { return Ok(None) };
     let name = value.to_str().ok().filter(|name| name.len() <= NAME_BYTES_MAX);
-    let wrong = || Turned::new(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is no plain text of at most 1,024 bytes");
+    let wrong = || Turned::new(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is not plain text of at most 1,024 bytes");
     name.map(|name| Some(name.to_owned())).ok_or_else(wrong)
 }
 

@@ -16,7 +16,7 @@ pub struct ToolServerUrl {
 
 /// An address that is none of a tool server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{shown}` is no address of a tool server: {why}")]
+#[error("`{shown}` is not an address of a tool server: {why}")]
 pub struct UrlError {
     shown: String,
     why: &'static str,

@@ -372,7 +372,7 @@ impl Conversation {
         let Answered::Result(result) = answered else { return Passage::AsItCame };
         let lists = members(result.get()).unwrap_or_default().iter().any(|(name, _)| name == "tools");
         if lists {
-            self.gate.note("a list of tools that nobody asked for is not passed on");
+            self.gate.note("an unsolicited list of tools is not passed on");
             return Passage::Kept;
         }
         Passage::AsItCame

@@ -91,7 +91,7 @@ impl Explain for PinError {
         match self {
             Self::File(error) => error.hint(),
             Self::Read(error) => error.hint(),
-            Self::Form { .. } => "remove the file to pin the server anew at its next start".into(),
+            Self::Form { .. } => "remove the file to pin the server again at its next start".into(),
             Self::NoPlace => "set `HOME`".into(),
             Self::NothingWaits { .. } => "`tripwire doctor` lists the servers and what waits".into(),
         }

@@ -234,7 +234,7 @@ fn form(why: &str) -> MessageFault {
 }
 
 fn one(text: &str) -> Result<Message<'_>, MessageFault> {
-    let members = members(text).ok_or_else(|| form("it is no object"))?;
+    let members = members(text).ok_or_else(|| form("it is not an object"))?;
     no_look_alikes(&members, &MEMBERS).map_err(|name| form(&name))?;
     let get = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let id = match get("id") {
@@ -250,7 +250,7 @@ fn one(text: &str) -> Result<Message<'_>, MessageFault> {
     };
     let kind = match (get("method"), get("result"), get("error")) {
         (Some(method), None, None) => {
-            let method: String = serde_json::from_str(method.get()).map_err(|_| form("its `method` is no text"))?;
+            let method: String = serde_json::from_str(method.get()).map_err(|_| form("its `method` is not text"))?;
             of_method(&method, id, get("params"))?
         }
         (None, Some(result), None) => MessageKind::Response(id, Answered::Result(result)),
@@ -297,7 +297,7 @@ fn tool_use(params: Option<&RawValue>) -> Result<ToolUse<'_>, MessageFault> {
     no_look_alikes(&members, &CALL_MEMBERS).map_err(|why| fault(&why))?;
     let get = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let name = get("name").ok_or_else(|| fault("it names no tool"))?;
-    let name: String = serde_json::from_str(name.get()).map_err(|_| fault("the tool's `name` is no text"))?;
+    let name: String = serde_json::from_str(name.get()).map_err(|_| fault("the tool's `name` is not text"))?;
     if name.is_empty() || name.len() > TOOL_NAME_BYTES_MAX {
         return Err(fault(&format!("the tool's `name` has 1 to {TOOL_NAME_BYTES_MAX} bytes")));
     }
@@ -517,7 +517,7 @@ mod tests {
         for line in [
             &br#"{"id":7,"method":"sampling/createMessage","params":{"a":"\ud83d"}}"#[..],
             br#"{"result":{"id":7,"a":"\ud83d"}}"#,
-            b"this is no JSON",
+            b"this is not JSON",
             br#"{"id":[7],"result":1e400}"#,
         ] {
             assert!(ids_of_refused_answers(line).is_empty(), "{}", String::from_utf8_lossy(line));

@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn mcp_4_a_carriage_return_is_a_blank_where_a_message_has_a_length() {
         assert!(check(b"{\r\n\"a\":\r\n1}\r\n", Carrier::Body, 8).is_ok());
-        assert!(check(b"{\"a\":\"x\ry\"}", Carrier::Body, 8).is_err(), "inside a text it is no JSON");
+        assert!(check(b"{\"a\":\"x\ry\"}", Carrier::Body, 8).is_err(), "inside a text it is not JSON");
     }
 
     #[test]

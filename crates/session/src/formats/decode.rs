@@ -313,7 +313,7 @@ pub(crate) fn problem(error: &serde_json::Error) -> String {
         ("expected u32", "expected a whole number that is not negative"),
         ("expected i32", "expected a whole number"),
         ("expected a boolean", "expected true or false"),
-        ("expected ident", "this is no JSON"),
+        ("expected ident", "this is not JSON"),
     ];
     let text = error.to_string();
     let mut problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();

@@ -149,7 +149,7 @@ mod tests {
         let served = |tool, input| ServedCall { tool, input };
         assert!(!calls.serve(&served("create_issue", r#"{"a":2}"#)), "other arguments are another call");
         assert!(!calls.serve(&served("issue_list", r#"{"a":1,"b":2}"#)));
-        assert!(!calls.serve(&served("sue", r#"{"a":1,"b":2}"#)), "a part of a word is no name");
+        assert!(!calls.serve(&served("sue", r#"{"a":1,"b":2}"#)), "a part of a word is not a name");
         assert!(calls.serve(&served("create_issue", r#"{ "b":2, "a":1}"#)));
         assert!(!calls.serve(&served("create_issue", r#"{"a":1,"b":2}"#)), "the second one was asked about by nobody");
         for name in ["create_issue", "github_create_issue", "github.create_issue"] {

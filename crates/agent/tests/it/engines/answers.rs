@@ -249,7 +249,7 @@ fn signed_thinking_goes_back_to_the_provider_that_signed_it() {
         let (mut turns, tools) = (vec![Turn::User("go".to_owned())], tools());
         let far = Instant::now() + Duration::from_secs(60);
         let first = engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!((first.text.as_str(), first.calls.len()), ("", 1), "{api:?}: thinking is no text");
+        assert_eq!((first.text.as_str(), first.calls.len()), ("", 1), "{api:?}: thinking is not text");
         turns.push(Turn::Model { text: first.text.to_string(), calls: first.calls.clone() });
         engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
         let body = server.requests()[1].body.to_string();

@@ -34,7 +34,7 @@ fn engines_that_cannot_be_opened_are_told() {
     refused(&fixture, &["agent", "--objective", "x", "--engine", "anthropic:claude-opus-4-6"], "ANTHROPIC_API_KEY");
     refused(&fixture, &["agent", "--objective", "x", "--engine", "openai:gpt-5"], "OPENAI_API_KEY");
     refused(&fixture, &["agent", "--objective", "x", "--engine", "gemini:gemini-2.5-pro"], "GEMINI_API_KEY");
-    refused(&fixture, &["agent", "--objective", "x", "--engine", "nonsense"], "`nonsense` is no engine");
+    refused(&fixture, &["agent", "--objective", "x", "--engine", "nonsense"], "`nonsense` is not an engine");
     let engine = fixture.cassette("model.jsonl", &[finish()]);
     refused(&fixture, &["agent", "--objective", "x", "--engine", &engine, "--advisor", "nonsense"], "`nonsense`");
     refused(&fixture, &["agent", "--objective", "x", "--engine", &engine, "--fallback", "ollama:"], "names no model");

@@ -90,7 +90,7 @@ fn shell(page: &str, comment: Option<&str>, root: &Path) -> Result<Kind, String>
 fn is_json(text: &str) -> Result<(), String> {
     let parses = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text);
     let Err(error) = parses(text) else { return Ok(()) };
-    if text.lines().all(|line| parses(line).is_ok()) { Ok(()) } else { Err(format!("it is no JSON: {error}")) }
+    if text.lines().all(|line| parses(line).is_ok()) { Ok(()) } else { Err(format!("it is not JSON: {error}")) }
 }
 
 #[test]

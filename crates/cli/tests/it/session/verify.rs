@@ -116,7 +116,7 @@ fn what_is_not_there_cannot_be_verified() {
     place.run(&["verify"]).ended(2).complains("there is no session");
     place.run(&["verify", "auto-2020-01-01-000000"]).ended(2).complains("there is no session");
     place.run(&["verify", "nonsense"]).ended(2).complains("is not a session id");
-    place.run(&["verify", "--key", "nonsense"]).ended(2).complains("is no verifier key");
+    place.run(&["verify", "--key", "nonsense"]).ended(2).complains("is not a verifier key");
 }
 
 #[test]
