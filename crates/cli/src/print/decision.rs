@@ -107,7 +107,7 @@ fn done(what: &What) -> String {
         What::Review(review) => format!("a reviewer: {}", name(&review.verdict)),
         What::IterationStarted => "an iteration begins".to_owned(),
         What::WorkspaceMeasured(_) => "the workspace was measured".to_owned(),
-        What::ReportStands(report) => format!("an unread report stands: {}", name(report)),
+        What::ReportStands(report) => format!("an unread report exists: {}", name(report)),
         What::Claim(_) => "says that it is done".to_owned(),
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(_) => "a premise of the guard broke".to_owned(),

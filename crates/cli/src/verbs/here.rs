@@ -83,7 +83,8 @@ fn hooked(workspace: &Workspace) -> Vec<String> {
 fn next(workspace: &Workspace, found: &[SessionSummary], hooked: &[String]) -> String {
     let stands = |file: ControlFile| file.path(workspace.layout()).symlink_metadata().is_ok();
     if stands(ControlFile::Stop) || stands(ControlFile::Pause) {
-        return "`tripwire resume`: an order to stop or pause stands, and nothing goes on".to_owned();
+        return "`tripwire resume`: an order to stop or pause is in force, and every call waits or is refused"
+            .to_owned();
     }
     if stands(ControlFile::BlockerReport) || stands(ControlFile::Checkpoint) {
         let alarm = found.first().and_then(|session| session.alarm.as_ref());

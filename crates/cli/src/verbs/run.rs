@@ -186,7 +186,7 @@ const OWN_OPTIONS: [&str; 10] = [
 
 /// An option of ours among the client's words.
 #[derive(Debug, thiserror::Error)]
-#[error("`{option}` stands behind the client's name, where it would be the client's and bind nobody")]
+#[error("`{option}` comes after the client's name, where it would be passed to the client and limit nothing")]
 struct MisplacedOptionError {
     option: String,
     client: String,

@@ -229,7 +229,7 @@ impl<'a> Status<'a> {
         if let Some(cut) = driver.journal().cut() {
             let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
             self.notes
-                .push(format!("{bytes} of an unfinished write {were} cut from the journal's end; that is no damage"));
+                .push(format!("{bytes} of an unfinished write {were} cut from the journal's end; this is not damage"));
         }
         if let Some(reason) = driver.manifest_refused()
             && self.broken.is_empty()

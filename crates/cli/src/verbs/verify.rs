@@ -297,7 +297,7 @@ fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Pr
             let cause = report.cause.as_deref().unwrap_or("it does not verify");
             let count = counted(*records, "record");
             let rest = if index < *records {
-                format!("the chain of its {count} holds by itself")
+                format!("the chain of its {count} is intact by itself")
             } else {
                 format!("the {count} before {}", agreeing(*records, "verifies", "verify"))
             };

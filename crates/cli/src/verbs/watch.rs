@@ -51,7 +51,7 @@ impl Explain for WatchVerbError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::NoTerminal { .. } | Self::Dumb => {
-                "use `tripwire status` for how it stands, `tripwire log` for the records, `tripwire approvals` for what waits"
+                "use `tripwire status` for the state, `tripwire log` for the records, `tripwire approvals` for what waits"
                     .into()
             }
             Self::NoSession { .. } => "list them with `tripwire ls`, or name the workspace with `--workspace DIR`".into(),

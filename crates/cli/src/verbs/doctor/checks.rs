@@ -115,7 +115,7 @@ fn key(workspace: &Workspace) -> CheckResult {
     let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
     let lies_inside = |path: &std::path::Path| path.starts_with(workspace.root());
     if lies_inside(&file) || folder.is_some_and(|folder| lies_inside(&folder)) {
-        let proof = format!("`{}` lies in the workspace, where an agent can take it", file.display());
+        let proof = format!("`{}` is in the workspace, where an agent can read it", file.display());
         return CheckResult::broken("key", proof, "set XDG_STATE_HOME to a folder outside of the workspace");
     }
     match home.has_key() {
@@ -127,7 +127,7 @@ fn key(workspace: &Workspace) -> CheckResult {
 
 /// A person should know before relying on it.
 fn approvals() -> CheckResult {
-    let proof = "with hooks alone they are not agent-proof: an agent of your account can shed what gives it away, read a console's \
+    let proof = "with hooks alone they are not agent-proof: an agent under your account can hide that it is one, read a console's \
                  memory or type into its terminal";
     CheckResult::off("approvals", proof, "tripwire run -- CLIENT")
 }

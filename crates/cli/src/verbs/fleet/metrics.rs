@@ -139,7 +139,7 @@ fn held_and_policy(seen: &Overview) -> Vec<Family<'static>> {
             "Whether a machine runs another policy than the published one, or that one is refused.",
         )
         .each("machine", machines, drift),
-        Family::new("tripwire_fleet_policy_bundles", "Published policy bundles by whether they count.").each(
+        Family::new("tripwire_fleet_policy_bundles", "Published policy bundles by whether they are valid.").each(
             "state",
             [("good", seen.bundles.len() - refused), ("refused", refused)],
             |(state, count)| ((*state).to_owned(), count.to_string()),

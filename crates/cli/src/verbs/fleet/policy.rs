@@ -31,7 +31,7 @@ enum FleetPolicyError {
     Refused(BundleFault),
     #[error("the files of the bundle make the policy sha256:{here} here, and it was signed as sha256:{signed}")]
     OtherDigest { here: Digest, signed: Digest },
-    #[error("nothing was written: nobody agreed")]
+    #[error("nothing was written: not confirmed")]
     NotAgreed,
 }
 

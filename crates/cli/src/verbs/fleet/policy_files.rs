@@ -23,7 +23,7 @@ enum PolicyFilesError {
     OwnSettings { file: PathBuf, settings: String },
     #[error("the policy has no digest")]
     NoDigest,
-    #[error("`{}` was changed by someone else meanwhile", file.display())]
+    #[error("`{}` was changed by someone else in the meantime", file.display())]
     ChangedMeanwhile { file: PathBuf },
     #[error("`{}` is not UTF-8", file.display())]
     NotUtf8 { file: PathBuf },

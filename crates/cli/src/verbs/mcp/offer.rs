@@ -217,7 +217,7 @@ fn initialized(params: &Value) -> Value {
         "protocolVersion": version,
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "tripwire", "version": env!("CARGO_PKG_VERSION")},
-        "instructions": "How the guard of this workspace stands, and why it decided so. Nothing here changes anything.",
+        "instructions": "The state of this workspace's guard, and the reasons for its decisions. All tools are read-only.",
     })
 }
 
@@ -234,7 +234,7 @@ fn tools() -> Value {
     json!([
         tool(
             "status",
-            "How the newest session stands: budgets, health, holds, what waits.",
+            "The state of the newest session: budgets, health, holds, what waits.",
             json!({"session": session}),
             &[]
         ),
@@ -252,7 +252,7 @@ fn tools() -> Value {
         ),
         tool(
             "memory_get",
-            "The whole text behind a pointer such as `mem:sha256:…`.",
+            "The full text for a pointer such as `mem:sha256:…`.",
             json!({"pointer": {"type": "string"}}),
             &["pointer"]
         ),

@@ -21,7 +21,7 @@ pub(super) fn plan(verb: &str, plan: &Plan, form: Form) -> Result<(), Problem> {
     for conflict in &plan.conflicts {
         let path = conflict.path();
         lines.push(format!(
-            "would stay: {}, which a person changed since; the older version is put beside it",
+            "would stay: {}, which a person changed since; the older version is written beside it",
             path.display()
         ));
     }

@@ -93,7 +93,7 @@ fn fleet_6_a_signed_policy_reaches_another_machine_with_a_diff_and_never_silentl
     assert_eq!((&shown["here"], &shown["bundles"][0]["digest"]), (&digest.as_str().into(), &digest.as_str().into()));
     b.step(&calls(2)).ended(0);
     let before = policies(b);
-    b.run(&["fleet", "policy", "fetch"]).ended(11).says("+  max_iterations: 41").complains("nobody agreed");
+    b.run(&["fleet", "policy", "fetch"]).ended(11).says("+  max_iterations: 41").complains("not confirmed");
     assert_eq!(policies(b), before, "nothing is written without a word");
     let counters = fs::read_to_string(b.geometry("MANIFEST.yaml")).unwrap();
     b.run(&["fleet", "policy", "fetch", "--yes"]).ended(0).says("-  max_iterations: 100");

@@ -196,7 +196,7 @@ fn log_4_an_unfinished_write_that_was_cut_is_a_note_and_no_damage() {
     let mut bytes = fs::read(&segment).unwrap();
     bytes.extend_from_slice(b"{\"i\":5,\"unfin");
     fs::write(&segment, bytes).unwrap();
-    let said = place.run(&["status"]).ended(0).says("note        ").says("that is no damage");
+    let said = place.run(&["status"]).ended(0).says("note        ").says("this is not damage");
     assert!(!said.out.contains("BROKEN"), "{}", said.out);
     assert_eq!(place.run(&["status", "--json"]).ended(0).json()["notes"].as_array().unwrap().len(), 1);
     place.run(&["verify"]).ended(0);
