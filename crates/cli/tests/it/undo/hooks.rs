@@ -61,7 +61,10 @@ fn undo_9_a_folder_of_untracked_work_that_a_script_deleted_comes_back_with_one_c
     let report = said(&verb(&fixture, &["report"]));
     assert!(report.contains("taken back") && !report.contains("tripwire undo 0"), "{report}");
     let log = said(&verb(&fixture, &["log"]));
-    assert!(log.contains("taken back") && log.contains("undo of step 0") && log.contains("not mine to lose"), "{log}");
+    assert!(
+        log.contains("undone; `tripwire redo`") && log.contains("undo of step 0") && log.contains("not mine to lose"),
+        "{log}"
+    );
     let redo = verb(&fixture, &["redo", "--yes", "--json"]);
     let redo: Value = serde_json::from_slice(&redo.stdout).unwrap();
     assert_eq!(redo["steps"], json!([0]));
