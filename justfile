@@ -1,6 +1,8 @@
 # Every chore by one name. `just` without a name lists them.
 
-static_flags := "-C target-feature=+crt-static -C relocation-model=static"
+# With a mapped path, even one mapped to itself, cargo leaves the flags out of the names of functions, so that they are those
+# of `cargo xtask dist`, which packaging/hook-order.txt lists.
+static_flags := "-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix=/rustc=/rustc"
 
 _list:
     @just --list

@@ -18,6 +18,7 @@ mod inputs;
 mod kept;
 pub mod mcp_event;
 mod memory;
+mod reach;
 pub(crate) mod reply;
 pub(crate) mod short_result;
 mod shortened;

@@ -5,12 +5,11 @@
 //! count. What a person does between two calls is not the agent's.
 
 use super::event::ToolCall;
+use super::reach::CallReach;
 use serde::{Deserialize, Serialize};
-use std::path::{Component, Path};
+use std::path::Path;
 use tripwire_core::chain::event::DiskChanges;
-use tripwire_judge::Facts;
-use tripwire_judge::read_only::line_only_reads;
-use tripwire_observe::{Doing, Nature, RawCall, nature, observe};
+use tripwire_observe::{RawCall, observe};
 use tripwire_session::file_marks::{FileMarks, LookLimits};
 use tripwire_session::foreign::Foreign;
 use tripwire_session::sources::counts_as_code;
@@ -30,10 +29,10 @@ pub(super) struct DiskLook {
 
 impl DiskLook {
     /// What changed since the look, which moves on; nothing where it was not measured.
-    fn changes(&mut self, root: &Path, reach: &Reach, counts: impl Fn(&str) -> bool + Copy) -> Option<DiskChanges> {
+    fn changes(&mut self, root: &Path, reach: &CallReach, counts: impl Fn(&str) -> bool + Copy) -> Option<DiskChanges> {
         match reach {
-            Reach::Nothing => None,
-            Reach::Files(paths) => {
+            CallReach::Nothing => None,
+            CallReach::Files(paths) => {
                 let mut changes = DiskChanges::default();
                 for path in paths {
                     let (_, before) = self.files.iter_mut().find(|(known, _)| known == path)?;
@@ -43,7 +42,7 @@ impl DiskLook {
                 }
                 Some(changes)
             }
-            Reach::Tree => {
+            CallReach::Tree => {
                 let before = self.tree.take()?;
                 self.tree = FileMarks::within(root, Some(&before), LookLimits::HOOK);
                 self.tree.as_ref().map(|now| before.changes_until(now, counts))
@@ -61,21 +60,10 @@ pub(super) enum Others {
     None,
 }
 
-/// What of the disk a call may change.
-enum Reach {
-    /// These files, as paths below the workspace.
-    Files(Vec<String>),
-    /// Anything.
-    Tree,
-    /// Nothing that counts.
-    Nothing,
-}
-
 /// The folder in which calls may change something.
 pub(super) struct DiskWatch<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) foreign: Foreign<'a>,
-    pub(super) facts: &'a Facts,
 }
 
 /// Where a session's look is kept.
@@ -90,26 +78,25 @@ pub(super) enum KeptLook {
 
 impl DiskWatch<'_> {
     /// A call is let pass: what it may change is looked at now.
-    pub(super) fn before(&self, tool: &ToolCall, others: Others, kept: &mut KeptLook) {
+    pub(super) fn before(&self, reach: &CallReach, others: Others, kept: &mut KeptLook) {
         let root = self.workspace.root();
-        let reach = self.reach(tool);
-        if matches!(reach, Reach::Nothing) {
+        if *reach == CallReach::Nothing {
             return;
         }
         let mut look = self.take_look(kept).unwrap_or_default();
         match reach {
-            Reach::Nothing => {}
-            Reach::Files(paths) => {
+            CallReach::Nothing => {}
+            CallReach::Files(paths) => {
                 for path in paths {
-                    if !look.files.iter().any(|(known, _)| *known == path) {
-                        let seen = FileMarks::of_file(root, Path::new(&path));
-                        look.files.push((path, seen));
+                    if !look.files.iter().any(|(known, _)| known == path) {
+                        let seen = FileMarks::of_file(root, Path::new(path));
+                        look.files.push((path.clone(), seen));
                     }
                 }
                 let surplus = look.files.len().saturating_sub(FILES_MAX);
                 look.files.drain(..surplus);
             }
-            Reach::Tree => {
+            CallReach::Tree => {
                 if others == Others::None || look.tree.is_none() {
                     look.tree = FileMarks::within(root, look.tree.as_ref(), LookLimits::HOOK);
                 }
@@ -133,45 +120,18 @@ impl DiskWatch<'_> {
     }
 
     /// A call has ended: what changed while it ran; nothing where it was not measured.
-    pub(super) fn after(&self, tool: &ToolCall, kept: &mut KeptLook) -> Option<DiskChanges> {
-        let reach = self.reach(tool);
-        if matches!(reach, Reach::Nothing) {
+    pub(super) fn after(&self, tool: &ToolCall, reach: &CallReach, kept: &mut KeptLook) -> Option<DiskChanges> {
+        if *reach == CallReach::Nothing {
             return None;
         }
         let mut look = self.take_look(kept)?;
         let flags = observe(&self.raw(tool)).flags;
-        let changes = look.changes(self.workspace.root(), &reach, |path: &str| counts_as_code(flags, path));
+        let changes = look.changes(self.workspace.root(), reach, |path: &str| counts_as_code(flags, path));
         self.keep_look(kept, look);
         changes
-    }
-
-    fn reach(&self, tool: &ToolCall) -> Reach {
-        let Nature { doing, targets } = nature(&self.raw(tool));
-        match doing {
-            Doing::Looks => Reach::Nothing,
-            // A line that looks at one thing may write another: `cat a; ./gen`, `grep -v x a > b`.
-            Doing::Runs if only_reads(tool, self.facts) => Reach::Nothing,
-            Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
-                Reach::Files(targets)
-            }
-            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => Reach::Tree,
-        }
     }
 
     fn raw<'a>(&'a self, tool: &'a ToolCall) -> RawCall<'a> {
         RawCall { workspace_root: self.workspace.root().to_str(), ..tool.raw() }
     }
-}
-
-/// Whether a path stays below the workspace.
-pub(super) fn is_below(path: &str) -> bool {
-    !path.is_empty()
-        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-}
-
-/// Whether every command line of a call is known to write nothing.
-pub(super) fn only_reads(tool: &ToolCall, facts: &Facts) -> bool {
-    let Ok(input) = serde_json::from_str(&tool.input) else { return false };
-    let lines = crate::protected::lines_of(&input);
-    !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, facts))
 }

@@ -14,6 +14,7 @@ use super::hook_call::{HookCall, say};
 use super::inputs::{self, CallContext, Verified};
 use super::kept::{KeptNotes, KeptStep};
 use super::memory::HookMemory;
+use super::reach::CallReach;
 use super::reply::Reply;
 use super::shortened::shortened;
 use super::undo::{PassedCall, StepSnapshots};
@@ -116,7 +117,7 @@ impl HookHandler<'_> {
                     Source::Startup => {}
                 }
                 let facts = self.facts(call, driver, kept);
-                if let Some(why) = self.snapshots(call, driver.session().as_str(), &facts).begin() {
+                if let Some(why) = self.snapshots(call, driver.session().as_str()).begin() {
                     kept.memory.notices.push(why);
                 }
                 self.begin(call, *source)?
@@ -302,25 +303,26 @@ impl HookHandler<'_> {
         let call = context.call;
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
+        let reach = CallReach::of(tool, context.facts);
         if self.changes == Measured::ByHooks {
-            self.disk_watch(context).before(tool, others, &mut kept.disk);
+            self.disk_watch(call).before(&reach, others, &mut kept.disk);
         }
         let Some(last) = taken.last_mut() else { return };
         let label = if let What::Request(request) = &last.what { request.action.shown() } else { &tool.name };
-        let passed = PassedCall { tool, step: last.decision.i.get(), label: label.to_owned(), others };
-        let snapshots = self.snapshots(call, driver.session().as_str(), context.facts);
+        let passed = PassedCall { tool, reach, step: last.decision.i.get(), label: label.to_owned(), others };
+        let snapshots = self.snapshots(call, driver.session().as_str());
         last.notices.extend(std::mem::take(&mut memory.notices));
         last.notices.extend(snapshots.before(passed));
     }
 
     /// The workspace's folder, as calls change it.
-    fn disk_watch<'b>(&'b self, context: &CallContext<'b>) -> DiskWatch<'b> {
-        DiskWatch { workspace: self.workspace, foreign: foreign(context.call), facts: context.facts }
+    fn disk_watch<'b>(&'b self, call: &'b HookCall) -> DiskWatch<'b> {
+        DiskWatch { workspace: self.workspace, foreign: foreign(call) }
     }
 
     /// Snapshots around the calls of this session.
-    fn snapshots<'b>(&'b self, call: &HookCall, session: &'b str, facts: &'b judge::Facts) -> StepSnapshots<'b> {
-        StepSnapshots { store: self.undo, session, ids: call.client.adapter().hooks.call_ids, facts }
+    fn snapshots<'b>(&'b self, call: &HookCall, session: &'b str) -> StepSnapshots<'b> {
+        StepSnapshots { store: self.undo, session, ids: call.client.adapter().hooks.call_ids }
     }
 
     /// What the client's own record tells that no hook did: tokens and money, and calls that brought no result.
@@ -364,11 +366,12 @@ impl HookHandler<'_> {
                 let mut observer = kept.take_observer(foreign(call), layout);
                 let memory = &mut kept.memory;
                 let mut event = context.event(tool, outcome, &mut observer, memory);
+                let reach = CallReach::of(tool, context.facts);
                 event.changes = match &self.changes {
                     Measured::Given(changes) => changes.clone(),
-                    Measured::ByHooks => self.disk_watch(context).after(tool, &mut kept.disk),
+                    Measured::ByHooks => self.disk_watch(call).after(tool, &reach, &mut kept.disk),
                 };
-                event.snapshot = self.snapshots(call, driver.session().as_str(), context.facts).after(tool);
+                event.snapshot = self.snapshots(call, driver.session().as_str()).after(tool, &reach);
                 figures::fill_in(call, memory, driver.policy().context.default_window, self.figures, &mut event);
                 kept.keep_observer(foreign(call), layout, observer);
                 kept.step = Some(KeptStep {

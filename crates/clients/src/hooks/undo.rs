@@ -2,14 +2,13 @@
 
 use super::calls::key;
 use super::dialect::CallIds;
-use super::disk::{Others, is_below, only_reads};
+use super::disk::Others;
 use super::event::ToolCall;
 use super::inputs::starts_agent;
+use super::reach::CallReach;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::label::Label;
-use tripwire_judge::Facts;
-use tripwire_observe::{Doing, Nature, RawCall, nature};
 use tripwire_undo::{StepMark, UndoError, UndoStore};
 
 /// How long a client's call waits for its snapshot; the first one of a large folder goes on at the next call.
@@ -20,23 +19,15 @@ pub(super) struct StepSnapshots<'a> {
     pub(super) store: Option<&'a UndoStore>,
     pub(super) session: &'a str,
     pub(super) ids: CallIds,
-    pub(super) facts: &'a Facts,
 }
 
 /// The call that a hook lets pass.
 pub(super) struct PassedCall<'a> {
     pub(super) tool: &'a ToolCall,
+    pub(super) reach: CallReach,
     pub(super) step: u64,
     pub(super) label: String,
     pub(super) others: Others,
-}
-
-/// What of the folder a call may change.
-#[derive(Debug, PartialEq, Eq)]
-enum CallReach {
-    Files(Vec<String>),
-    Tree,
-    Nothing,
 }
 
 impl StepSnapshots<'_> {
@@ -49,7 +40,9 @@ impl StepSnapshots<'_> {
     /// A call is let pass. Gives what a person has to know.
     pub(super) fn before(&self, call: PassedCall<'_>) -> Option<String> {
         let store = self.store?;
-        let paths = match self.reach(call.tool) {
+        let paths = match call.reach {
+            // A sub-agent's own calls are asked about one by one.
+            _ if starts_agent(call.tool) => return None,
             CallReach::Nothing => return None,
             CallReach::Files(paths) => Some(paths),
             CallReach::Tree => None,
@@ -66,9 +59,9 @@ impl StepSnapshots<'_> {
     }
 
     /// A call has ended: its snapshot, or why there is none, for the record.
-    pub(super) fn after(&self, tool: &ToolCall) -> Option<Label> {
+    pub(super) fn after(&self, tool: &ToolCall, reach: &CallReach) -> Option<Label> {
         let store = self.store?;
-        if self.reach(tool) == CallReach::Nothing {
+        if starts_agent(tool) || *reach == CallReach::Nothing {
             return None;
         }
         let taken = store.after(self.session, &self.call_key(tool), Some(Instant::now() + WITHIN));
@@ -80,23 +73,6 @@ impl StepSnapshots<'_> {
 
     fn call_key(&self, tool: &ToolCall) -> String {
         format!("{:x}", key(self.ids, tool).get())
-    }
-
-    fn reach(&self, tool: &ToolCall) -> CallReach {
-        // A sub-agent's own calls are asked about one by one.
-        if starts_agent(tool) {
-            return CallReach::Nothing;
-        }
-        let raw = RawCall { workspace_root: self.facts.workspace.to_str(), ..tool.raw() };
-        let Nature { doing, targets } = nature(&raw);
-        match doing {
-            Doing::Looks => CallReach::Nothing,
-            Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
-                CallReach::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
-            }
-            Doing::Runs if only_reads(tool, self.facts) => CallReach::Nothing,
-            Doing::Edits | Doing::Runs | Doing::RunsAndEdits | Doing::Unknown => CallReach::Tree,
-        }
     }
 }
 

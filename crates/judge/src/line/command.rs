@@ -210,11 +210,17 @@ pub(crate) fn asks_for_help(call: &Call) -> bool {
 }
 
 fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
-    let is_own = |program: &str| match program.split_once('/') {
-        Some((program, word)) => program == name && first == Some(word),
-        None => program == name,
+    // Most words are no options, and the table is long.
+    if !option.starts_with('-') {
+        return false;
+    }
+    let is_own = |program: &str| match program.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('/').is_some_and(|word| first == Some(word)),
+        None => false,
     };
-    VALUES.iter().any(|(programs, options)| {
+    // Whether the name occurs at all is asked first, because it costs a tenth of taking the list apart.
+    VALUES.iter().filter(|(programs, _)| programs.contains(name)).any(|(programs, options)| {
         programs.split(' ').any(is_own) && options.split_whitespace().any(|known| known == option)
     })
 }
