@@ -24,6 +24,8 @@ pub struct Journal<S: Storage> {
     pub(crate) view: View,
     pub(crate) image: HeadImage,
     pub(crate) health: Health,
+    /// The last turn of this handle, where the storage counts them.
+    pub(crate) last_turn: Option<u64>,
 }
 
 /// What may be done through a handle.
@@ -88,6 +90,7 @@ impl<S: Storage + Clone> Journal<S> {
             view,
             image,
             health: Health::Sound,
+            last_turn: None,
         })
     }
 }

@@ -119,14 +119,21 @@ pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Time
     let hash = chain::link(&tail.hash, tail.index, body)?;
     let mut times = canonical::to_string(times)?;
     times.pop();
-    let seal = seal(&hash.to_string(), &times);
-    let seal = std::str::from_utf8(&seal).unwrap_or_default();
-    let (index, previous) = (tail.index, tail.hash);
-    out.push_str(BODY);
-    out.push_str(body);
-    out.push_str(&format!("{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"));
+    let (hash_hex, previous_hex, index) = (hash.hex(), tail.hash.hex(), tail.index);
+    let hash_text = text_of(&hash_hex);
+    let seal = seal(hash_text, &times);
+    let index_text = index.to_string();
+    let parts =
+        [BODY, body, HASH, hash_text, INDEX, &index_text, PREVIOUS, text_of(&previous_hex), TIMES, &times, SEAL];
+    out.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + SEAL_LENGTH + END.len() + 1);
+    parts.into_iter().chain([text_of(&seal), END, "\n"]).for_each(|part| out.push_str(part));
     *tail = Tail { hash, index: index + 1 };
     Ok(())
+}
+
+/// Digits are always a text.
+fn text_of(digits: &[u8]) -> &str {
+    std::str::from_utf8(digits).unwrap_or_default()
 }
 
 /// Takes a line apart and checks everything that it can prove by itself.

@@ -37,6 +37,7 @@ impl<S: Storage + Clone> Journal<S> {
             view,
             image: HeadImage::default(),
             health: Health::ReadOnly,
+            last_turn: None,
         };
         let damage = journal.find_end(None)?;
         Ok((journal, damage))

@@ -99,6 +99,20 @@ pub trait Storage {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if another process still holds the lock after `wait`.
     fn lock(&self, path: &Path, wait: Duration) -> io::Result<Self::Lock>;
+
+    /// Which turn under the lock this is, where a lock may be kept from one turn to the next.
+    fn turn_of(&self, _lock: &Self::Lock) -> Option<LockTurn> {
+        None
+    }
+}
+
+/// A number for each time that a lock was handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockTurn {
+    /// Its own number; none is given twice.
+    pub number: u64,
+    /// The turn before it, if the lock was not free in between: whoever had that one knows what is in the files.
+    pub after: Option<u64>,
 }
 
 /// What a file is opened for.

@@ -38,6 +38,13 @@ impl<S: Storage> Journal<S> {
     pub fn turn(&mut self) -> Result<Turn<'_, S>, JournalError> {
         self.ensure_sound()?;
         let lock = lock(&self.storage, &self.paths, &self.options)?;
+        let turn = self.storage.turn_of(&lock);
+        // The lock was not free since the last turn of this very handle: nobody wrote, and what it knows is all there is.
+        let is_next = turn.is_some_and(|turn| turn.after.is_some() && turn.after == self.last_turn);
+        self.last_turn = turn.map(|turn| turn.number);
+        if is_next {
+            return Ok(Turn { journal: self, lock });
+        }
         let recovery = Recovery { storage: &self.storage, paths: &self.paths, check: self.check };
         match recovery.run(&lock, Some(&self.view), &mut self.image) {
             Ok(view) => self.view = view,

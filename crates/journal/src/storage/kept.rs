@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tripwire_fs::lock::{FileLock, Wait};
 
-use super::{Disk, OpenMode, Storage, offset};
+use super::{Disk, LockTurn, OpenMode, Storage, offset};
 
 /// How long one lock may be kept for appends that follow each other.
 pub const LEASE: Duration = Duration::from_millis(25);
@@ -41,6 +41,8 @@ struct KeptState {
     given_back: Option<Instant>,
     /// Counts the times for which a lock was held: what was seen in another one is not believed.
     period: u64,
+    /// Counts how often a lock was handed out.
+    turns: u64,
 }
 
 /// A file that was opened under a name.
@@ -88,6 +90,15 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct KeptFile(Arc<OpenFile>);
 
+/// Since when a lock is held that is handed out.
+#[derive(Debug, Clone, Copy)]
+enum LockSince {
+    /// It was kept since an earlier turn.
+    Earlier,
+    /// It was free, or another process had it.
+    Now,
+}
+
 #[derive(Debug)]
 struct HeldLock {
     _lock: FileLock,
@@ -100,6 +111,7 @@ struct HeldLock {
 pub struct KeptLock {
     held: Option<HeldLock>,
     file: KeptFile,
+    turn: LockTurn,
     disk: KeptDisk,
 }
 
@@ -184,9 +196,18 @@ impl KeptDisk {
         Ok(None)
     }
 
-    fn hand_out(&self, held: HeldLock) -> KeptLock {
+    fn hand_out(&self, held: HeldLock, since: LockSince) -> KeptLock {
         let file = KeptFile(Arc::clone(&held.file.0));
-        KeptLock { held: Some(held), file, disk: self.clone() }
+        let mut state = self.state();
+        let before = state.turns;
+        state.turns += 1;
+        let after = match since {
+            LockSince::Earlier => Some(before),
+            LockSince::Now => None,
+        };
+        let turn = LockTurn { number: state.turns, after };
+        drop(state);
+        KeptLock { held: Some(held), file, turn, disk: self.clone() }
     }
 }
 
@@ -272,16 +293,21 @@ impl Storage for KeptDisk {
             }
         };
         if let Some(held) = held {
-            return Ok(self.hand_out(held));
+            return Ok(self.hand_out(held, LockSince::Earlier));
         }
         let deadline = now + wait;
         if let Some(held) = self.lock_kept(path, deadline)? {
-            return Ok(self.hand_out(held));
+            return Ok(self.hand_out(held, LockSince::Now));
         }
         let lock = Disk.lock(path, deadline.saturating_duration_since(Instant::now()))?;
         let file = Arc::new(OpenFile::new(path, lock.shared())?);
         self.state().keep(&file);
-        Ok(self.hand_out(HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + LEASE }))
+        let held = HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + LEASE };
+        Ok(self.hand_out(held, LockSince::Now))
+    }
+
+    fn turn_of(&self, lock: &KeptLock) -> Option<LockTurn> {
+        Some(lock.turn)
     }
 }
 
@@ -367,6 +393,39 @@ mod tests {
         let lines = std::fs::read(SessionPaths::of_ledger(folder.path()).segment(1)).unwrap();
         let lines = lines.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(count(folder.path()), lines as u64);
+    }
+
+    #[test]
+    fn a_turn_says_which_one_it_follows_only_while_the_lock_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, path) = (KeptDisk::default(), folder.path().join("HEAD"));
+        let turn = || disk.turn_of(&disk.lock(&path, Duration::ZERO).unwrap()).unwrap();
+        // A machine that is slow between two of them keeps nothing.
+        let follows = (0..1_000).any(|_| {
+            let (one, next) = (turn(), turn());
+            assert!(next.number > one.number && next.after.is_none_or(|after| after == one.number));
+            next.after.is_some()
+        });
+        assert!(follows);
+        disk.rest();
+        assert_eq!(turn().after, None, "others may have had it");
+        std::thread::sleep(LEASE);
+        assert_eq!(turn().after, None, "its lease was over");
+    }
+
+    #[test]
+    fn handles_that_take_turns_under_one_kept_lock_see_each_others_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = KeptDisk::default();
+        let (mut one, mut other) = (open(disk.clone(), folder.path()), open(disk.clone(), folder.path()));
+        for round in 0..100 {
+            add(&mut one, Durability::Grouped).unwrap();
+            add(&mut one, Durability::Grouped).unwrap();
+            add(&mut other, if round % 9 == 0 { Durability::Synced } else { Durability::Grouped }).unwrap();
+        }
+        assert_eq!((other.records(), one.records()), (300, 299), "the last turn was the other's");
+        disk.rest();
+        assert_eq!(count(folder.path()), 300);
     }
 
     #[test]
