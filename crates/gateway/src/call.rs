@@ -16,6 +16,7 @@ use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on};
+use crate::request_digest::request_digest;
 use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::upstream::UpstreamError;
@@ -33,7 +34,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::ledger::{CallEnd, ReserveError};
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
 use tripwire_session::shared_money::{MoneyPromise, SharedMoneyError};
 use tripwire_workspace::clock;
@@ -221,10 +221,10 @@ fn failed(open: &mut OpenCall, error: &UpstreamError) -> RefusedRequest {
 
 /// Reserves the worst case here and, where other machines spend from the same budget, there; the call is made to fit what is left.
 async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Result<Attempt, RefusedRequest> {
-    let mut attempt = reserve_here(shared, call, facts.clone(), None)?;
     if shared.money.is_none() {
-        return Ok(attempt);
+        return reserve_here(shared, call, facts, None);
     }
+    let mut attempt = reserve_here(shared, call, facts.clone(), None)?;
     for last in [false, true] {
         match promise(shared, call, attempt.open.worst.amount).await {
             Ok(promised) => {
@@ -317,7 +317,7 @@ fn reserve_here(
         shared: Arc::clone(shared),
         provider: String::new(),
         request_bytes: call.body.len() as u64,
-        request: Digest::of(&call.body),
+        request: request_digest(&call.body),
         day: clock::now().date(),
         began: Instant::now(),
         reservation: Some(reservation),

@@ -27,6 +27,7 @@ mod paused;
 mod pump;
 mod refusal;
 mod request;
+mod request_digest;
 mod route;
 mod run_door;
 pub mod run_mode;

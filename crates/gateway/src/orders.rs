@@ -2,7 +2,7 @@
 
 use crate::limits::LOOK_EVERY;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tripwire_workspace::geometry::layout::Layout;
@@ -20,7 +20,8 @@ pub(crate) enum Standing {
 
 /// The control files of a workspace, and what they said when they were last looked at.
 pub(crate) struct Orders {
-    layout: Layout,
+    stop: PathBuf,
+    pause: PathBuf,
     known: watch::Sender<Standing>,
     /// Set when the gateway ends: a stop, whatever the files say.
     ended: AtomicBool,
@@ -28,7 +29,9 @@ pub(crate) struct Orders {
 
 impl Orders {
     pub(crate) fn new(layout: &Layout) -> Self {
-        Self { layout: layout.clone(), known: watch::Sender::new(read(layout)), ended: AtomicBool::new(false) }
+        let (stop, pause) = (layout.stop(), layout.pause());
+        let known = watch::Sender::new(read(&stop, &pause));
+        Self { stop, pause, known, ended: AtomicBool::new(false) }
     }
 
     /// What was ordered at the last look, at most [`LOOK_EVERY`] ago.
@@ -38,7 +41,7 @@ impl Orders {
 
     /// What is ordered now: nothing leaves after a person was told that everything is stopped or paused.
     pub(crate) fn look(&self) -> Standing {
-        let now = if self.has_ended() { Standing::Stopped } else { read(&self.layout) };
+        let now = if self.has_ended() { Standing::Stopped } else { read(&self.stop, &self.pause) };
         self.known.send_if_modified(|known| std::mem::replace(known, now) != now);
         now
     }
@@ -70,12 +73,11 @@ impl Orders {
 }
 
 /// What cannot be looked at counts as a stop.
-fn read(layout: &Layout) -> Standing {
-    let there =
-        |path: PathBuf| !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
-    if there(layout.stop()) {
+fn read(stop: &Path, pause: &Path) -> Standing {
+    let there = |path: &Path| !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    if there(stop) {
         Standing::Stopped
-    } else if there(layout.pause()) {
+    } else if there(pause) {
         Standing::Paused
     } else {
         Standing::Going

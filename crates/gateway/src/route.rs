@@ -93,9 +93,9 @@ fn no_page(page: ForeignPage) -> RefusedRequest {
 /// Who sent a request.
 fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
     let config = shared.config();
-    let presented = token(parts).map(|token| Digest::of(token.as_bytes()));
+    let presented = || token(parts).map(|token| Digest::of(token.as_bytes()));
     if let Some(run) = &shared.run {
-        let is_ours = presented.as_ref().is_some_and(|presented| same(presented, &run.token));
+        let is_ours = presented().is_some_and(|presented| same(&presented, &run.token));
         let credentials = if is_ours { Credentials::Brokered } else { Credentials::Own };
         return Ok(Caller { account: run.account.clone(), key: None, credentials });
     }
@@ -106,6 +106,7 @@ fn who(shared: &Shared, parts: &Parts) -> Result<Caller, RefusedRequest> {
         let account = AccountId::new(AccountKind::Key, LOCAL);
         return Ok(Caller { account, key: None, credentials: Credentials::Passed });
     }
+    let presented = presented();
     // Every key is compared, so that the time tells nothing about which one fits.
     let mut found = None;
     for key in &config.keys {

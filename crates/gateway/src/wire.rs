@@ -23,6 +23,7 @@ pub use reply_facts::{Refusal, ReplyFacts};
 pub use splice::Edit;
 pub use tripwire_core::family::Family;
 
+use bound::Finder;
 use members::Members;
 
 /// What a request to this path of a provider is.
@@ -40,14 +41,22 @@ pub fn path_kind(family: Family, method: &str, path: &str) -> PathKind {
 /// # Errors
 /// When it cannot be read, or says something twice.
 pub fn read_request(api: Api, body: &[u8], model: Option<&str>, delivery: Delivery) -> Result<RequestFacts, WireError> {
-    let members = Members::read(body)?;
+    let mut finder = Finder::default();
+    let members = match Members::read_looking(body, &mut finder) {
+        Some(members) => members,
+        None => {
+            let members = Members::read(body)?;
+            finder = Finder::look(members.whole_text());
+            members
+        }
+    };
     let mut facts = match api {
         Api::Anthropic => anthropic::request(&members)?,
         Api::OpenAiChat => openai_chat::request(&members)?,
         Api::OpenAiResponses => openai_responses::request(&members)?,
         Api::Gemini => gemini::request(&members, model.unwrap_or_default(), delivery)?,
     };
-    bound::look(members.whole_text(), &mut facts);
+    finder.note(&mut facts);
     Ok(facts)
 }
 

@@ -4,7 +4,9 @@
 //! the provider's own tools put in what does not stand there.
 
 use super::facts::{InputBound, RequestFacts};
+use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::fmt;
 use tripwire_core::prices::CacheUse;
 
@@ -90,28 +92,10 @@ const ARGUMENTS: [&str; 9] = [
 /// Calls of the provider's tools that a request without a bound of its own may make.
 const SERVER_CALLS_MAX: u64 = 32;
 
-/// Looks through a request and notes what makes it larger than its bytes.
-pub(super) fn look(text: &str, facts: &mut RequestFacts) {
-    let mut finder = Finder::default();
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let read = Walk { finder: &mut finder, place: Place::Body }.deserialize(&mut reader);
-    // A text that is nested too deeply to be looked through could hold anything.
-    if read.is_err() || finder.is_outside || finder.server_tools > 0 {
-        facts.input = InputBound::Window;
-    }
-    if read.is_err() || finder.server_tools > 0 {
-        facts.server_calls = match finder.max_uses {
-            Some(uses) if finder.bounded_tools >= finder.server_tools => uses,
-            Some(_) | None => SERVER_CALLS_MAX,
-        }
-        .max(facts.server_calls_min);
-    }
-    facts.cache = facts.cache.max(finder.cache);
-}
-
+/// What makes a request larger than its bytes.
 #[derive(Debug)]
-struct Finder {
-    is_outside: bool,
+pub(super) struct Finder {
+    bounds: Bounds,
     server_tools: u64,
     bounded_tools: u64,
     max_uses: Option<u64>,
@@ -120,8 +104,133 @@ struct Finder {
 
 impl Default for Finder {
     fn default() -> Self {
-        Self { is_outside: false, server_tools: 0, bounded_tools: 0, max_uses: None, cache: CacheUse::None }
+        Self { bounds: Bounds::Bytes, server_tools: 0, bounded_tools: 0, max_uses: None, cache: CacheUse::None }
     }
+}
+
+/// What bounds the input of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Bounds {
+    /// Its bytes.
+    Bytes,
+    /// Nothing that stands in it: it names more than it carries.
+    Outside,
+    /// Nothing that was seen: a part is nested too deeply to be looked through, and could hold anything.
+    Unseen,
+}
+
+impl Finder {
+    /// Looks through a whole request.
+    pub(super) fn look(text: &str) -> Self {
+        let mut finder = Self::default();
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = Walk { finder: &mut finder, place: Place::Body }.deserialize(&mut reader);
+        finder.hear(&read);
+        finder
+    }
+
+    /// Looks through the value of a request's member.
+    pub(super) fn look_at(&mut self, name: &str, value: &RawValue) {
+        let mut reader = serde_json::Deserializer::from_str(value.get());
+        let read = match self.way(Place::Body, name) {
+            Way::Into(place) => Walk { finder: self, place }.deserialize(&mut reader),
+            Way::Outside(field) => Maybe::deserialize(&mut reader).map(|maybe| self.count(&maybe, field)),
+        };
+        self.hear(&read);
+    }
+
+    /// The same for a value that was not read yet.
+    ///
+    /// # Errors
+    /// When it cannot be looked through.
+    pub(super) fn look_at_next<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        self.look_on(Place::Body, name, map)
+    }
+
+    /// Notes in the facts of the request what was found.
+    pub(super) fn note(&self, facts: &mut RequestFacts) {
+        if self.bounds > Bounds::Bytes || self.server_tools > 0 {
+            facts.input = InputBound::Window;
+        }
+        if self.bounds == Bounds::Unseen || self.server_tools > 0 {
+            facts.server_calls = match self.max_uses {
+                Some(uses) if self.bounded_tools >= self.server_tools => uses,
+                Some(_) | None => SERVER_CALLS_MAX,
+            }
+            .max(facts.server_calls_min);
+        }
+        facts.cache = facts.cache.max(self.cache);
+    }
+
+    fn look_on<'de, A: MapAccess<'de>>(&mut self, place: Place, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match self.way(place, name) {
+            Way::Into(place) => map.next_value_seed(Walk { finder: self, place }),
+            Way::Outside(field) => map.next_value::<Maybe>().map(|maybe| self.count(&maybe, field)),
+        }
+    }
+
+    /// What to do with the value of a field.
+    fn way(&mut self, place: Place, name: &str) -> Way {
+        if name == "cache_control" {
+            self.cache = self.cache.max(CacheUse::Short);
+            return Way::Into(Place::Cache);
+        }
+        let in_tools = matches!(place, Place::Tool | Place::Schema | Place::Tools);
+        if place == Place::Tool && SERVER_FIELDS.contains(&name) {
+            return Way::Outside(OutsideField::ServerTool);
+        }
+        if !in_tools && OUTSIDE_FIELDS.contains(&name) {
+            return Way::Outside(OutsideField::Content);
+        }
+        Way::Into(match (place, name) {
+            (Place::Body, "tools") => Place::Tools,
+            (Place::Body, name) if ARGUMENTS.contains(&name) => Place::Arguments,
+            (Place::Body, "functionResponse" | "function_response") => Place::Result,
+            (Place::Result, "response") => Place::Arguments,
+            (Place::Result, _) => Place::Body,
+            (Place::Body, "type") => Place::Kind(false),
+            (Place::Tool, "type") => Place::Kind(true),
+            (Place::Tool, "max_uses") => Place::MaxUses,
+            (Place::Tool, _) => Place::Schema,
+            (Place::Cache, "ttl") => Place::Ttl,
+            (other, _) => other,
+        })
+    }
+
+    /// Counts a field that puts something in; one that is there and null puts nothing in.
+    fn count(&mut self, maybe: &Maybe, field: OutsideField) {
+        if maybe.is_null {
+            return;
+        }
+        self.bounds = self.bounds.max(Bounds::Outside);
+        self.server_tools += match field {
+            OutsideField::Content => 0,
+            OutsideField::ServerTool => 1,
+        };
+    }
+
+    fn hear(&mut self, read: &serde_json::Result<()>) {
+        if read.is_err() {
+            self.bounds = Bounds::Unseen;
+        }
+    }
+}
+
+/// What is done with the value of a field.
+enum Way {
+    /// It is looked through, as what stands at this place.
+    Into(Place),
+    /// It puts in something that does not stand in the request, unless it is null.
+    Outside(OutsideField),
+}
+
+/// A field that puts in something from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutsideField {
+    /// A file, a picture, an earlier conversation.
+    Content,
+    /// A tool of the provider.
+    ServerTool,
 }
 
 /// Where in a request the walk is.
@@ -192,7 +301,9 @@ impl<'de> Visitor<'de> for Walk<'_> {
             Place::Kind(true) if SERVER_TOOLS.iter().any(|tool| value.starts_with(tool)) => {
                 self.finder.server_tools += 1;
             }
-            Place::Kind(false) if OUTSIDE_KINDS.contains(&value) => self.finder.is_outside = true,
+            Place::Kind(false) if OUTSIDE_KINDS.contains(&value) => {
+                self.finder.bounds = self.finder.bounds.max(Bounds::Outside);
+            }
             Place::Ttl if value != "5m" => self.finder.cache = CacheUse::Long,
             Place::Kind(_)
             | Place::Ttl
@@ -232,35 +343,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             return Ok(());
         }
         while let Some(name) = map.next_key::<String>()? {
-            let name = name.as_str();
-            let in_tools = matches!(place, Place::Tool | Place::Schema | Place::Tools);
-            if name == "cache_control" {
-                finder.cache = finder.cache.max(CacheUse::Short);
-                map.next_value_seed(Walk { finder, place: Place::Cache })?;
-                continue;
-            }
-            let next = match (place, name) {
-                (Place::Body, "tools") => Place::Tools,
-                (Place::Body, name) if ARGUMENTS.contains(&name) => Place::Arguments,
-                (Place::Body, "functionResponse" | "function_response") => Place::Result,
-                (Place::Result, "response") => Place::Arguments,
-                (Place::Result, _) => Place::Body,
-                (Place::Body, "type") => Place::Kind(false),
-                (Place::Tool, "type") => Place::Kind(true),
-                (Place::Tool, "max_uses") => Place::MaxUses,
-                (Place::Tool, _) => Place::Schema,
-                (Place::Cache, "ttl") => Place::Ttl,
-                (other, _) => other,
-            };
-            let is_server = place == Place::Tool && SERVER_FIELDS.contains(&name);
-            if is_server || (!in_tools && OUTSIDE_FIELDS.contains(&name)) {
-                // A field that is there and null puts nothing in.
-                let is_null = map.next_value::<Maybe>()?.is_null;
-                finder.is_outside |= !is_null;
-                finder.server_tools += u64::from(is_server && !is_null);
-                continue;
-            }
-            map.next_value_seed(Walk { finder, place: next })?;
+            finder.look_on(place, &name, &mut map)?;
         }
         Ok(())
     }
@@ -274,5 +357,47 @@ struct Maybe {
 impl<'de> serde::Deserialize<'de> for Maybe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::<IgnoredAny>::deserialize(deserializer).map(|value| Self { is_null: value.is_none() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::members::Members;
+
+    /// What is found in one go, and whether it could be read so.
+    fn in_one_go(body: &str) -> Option<String> {
+        let mut finder = Finder::default();
+        Members::read_looking(body.as_bytes(), &mut finder).map(|_| format!("{finder:?}"))
+    }
+
+    #[test]
+    fn gate_8_a_request_that_is_read_and_looked_through_in_one_go_holds_what_a_look_at_all_of_it_finds() {
+        let plain = r#"{"model":"m","messages":[{"role":"user","content":"an \u0069mage"}],"max_tokens":5}"#;
+        for body in [
+            plain,
+            r#"{"messages":[{"content":[{"type":"image","source":{}},{"cache_control":{"ttl":"1h"}}]}]}"#,
+            r#"{"input":[{"type":"input_file","file_id":"f"}],"input":{"image_url":"an argument"}}"#,
+            r#"{"contents":[{"parts":[{"inlineData":{}},{"functionResponse":{"response":{"file_id":1}}}]}],"tools":[{"googleSearch":{}}]}"#,
+            r#"{"tools":[{"type":"web_search_20250305","max_uses":3},{"name":"f","input_schema":{"file_id":{}}}],"messages":[]}"#,
+            r#"{"previous_response_id":null,"file_id":"x","cache_control":{},"type":"image","messages":null}"#,
+            r#"{"mcp_servers":[],"parameters":{"file_id":1},"messages":"mcp","metadata":{"container":"c"}}"#,
+        ] {
+            assert_eq!(in_one_go(body), Some(format!("{:?}", Finder::look(body))), "{body}");
+        }
+        assert_ne!(in_one_go(plain), in_one_go(r#"{"messages":[{"type":"image"}]}"#));
+    }
+
+    #[test]
+    fn gate_8_what_cannot_be_looked_through_is_not_taken_for_harmless() {
+        let deep = |name: &str| format!(r#"{{"{name}":{}{}}}"#, "[".repeat(300), "]".repeat(300));
+        assert_eq!(in_one_go(&deep("messages")), None, "to be read in two goes");
+        assert_eq!(Finder::look(&deep("messages")).bounds, Bounds::Unseen);
+        assert!(in_one_go(&deep("metadata")).is_some_and(|found| found.contains("Unseen")));
+        assert_eq!(Finder::look(&deep("metadata")).bounds, Bounds::Unseen);
+        for broken in ["[]", r#"{"messages":[}"#, r#"{"messages":[]} x"#, r#"{"messages":[]"#] {
+            assert_eq!(in_one_go(broken), None, "{broken}");
+            assert!(Members::read(broken.as_bytes()).is_err(), "{broken}");
+        }
     }
 }

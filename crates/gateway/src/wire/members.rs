@@ -1,8 +1,9 @@
 //! The members of a JSON object, each with the place of its value in the text; a name that stands there twice stays twice.
 
+use super::bound::Finder;
 use super::facts::{LimitPlace, WireError};
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::ops::Range;
@@ -27,8 +28,15 @@ pub(super) struct Members<'a> {
     whole: &'a str,
     /// The object's own text.
     text: &'a str,
-    list: Vec<(String, &'a RawValue)>,
+    list: Vec<Member<'a>>,
 }
+
+/// A name and its value; a conversation that was looked through on the way has no text of its own here.
+type Member<'a> = (String, Option<&'a RawValue>);
+
+/// The members that carry the conversation, in any of the APIs: the longest ones, and nothing else is read of them than what
+/// [`Finder`] looks for.
+const CONVERSATIONS: [&str; 3] = ["messages", "input", "contents"];
 
 impl<'a> Members<'a> {
     pub(super) fn read(body: &'a [u8]) -> Result<Self, WireError> {
@@ -36,8 +44,20 @@ impl<'a> Members<'a> {
         Self::of(whole, whole)
     }
 
+    /// Reads a body and looks through it in one go. Nothing where that cannot be done to its end: then each has to be tried alone.
+    pub(super) fn read_looking(body: &'a [u8], finder: &mut Finder) -> Option<Self> {
+        let whole = std::str::from_utf8(body).ok()?;
+        let mut reader = serde_json::Deserializer::from_str(whole);
+        let list = Listing { finder: Some(finder) }.deserialize(&mut reader).ok()?;
+        reader.end().ok()?;
+        Some(Self { whole, text: whole, list })
+    }
+
     fn of(whole: &'a str, text: &'a str) -> Result<Self, WireError> {
-        let Listed(list) = serde_json::from_str(text).map_err(|error| WireError::NotAnObject(error.to_string()))?;
+        let not_read = |error: serde_json::Error| WireError::NotAnObject(error.to_string());
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let list = Listing { finder: None }.deserialize(&mut reader).map_err(not_read)?;
+        reader.end().map_err(not_read)?;
         Ok(Self { whole, text, list })
     }
 
@@ -52,7 +72,7 @@ impl<'a> Members<'a> {
         if let Some((name, _)) = found.next() {
             return Err(WireError::Twice(name.clone()));
         }
-        Ok(first.map(|(_, value)| *value).filter(|value| value.get() != "null"))
+        Ok(first.and_then(|(_, value)| *value).filter(|value| value.get() != "null"))
     }
 
     /// A value of a known form.
@@ -83,7 +103,7 @@ impl<'a> Members<'a> {
     pub(super) fn limit(&self, names: &[&'static str]) -> Result<(Option<Tokens>, LimitPlace), WireError> {
         let name = names.last().copied().unwrap_or_default();
         // A `null` has a place of its own: putting the field a second time would be a contradiction.
-        if let Some((_, value)) = self.list.iter().find(|(found, _)| names.contains(&found.as_str())) {
+        if let Some((_, Some(value))) = self.list.iter().find(|(found, _)| names.contains(&found.as_str())) {
             let place = LimitPlace::At(self.place(value));
             return match self.get(names)? {
                 None => Ok((None, place)),
@@ -124,29 +144,43 @@ fn offset(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// The members in their order.
-struct Listed<'a>(Vec<(String, &'a RawValue)>);
+/// Reads the members in their order, and looks through their values where somebody wants to know what is in them.
+struct Listing<'f> {
+    finder: Option<&'f mut Finder>,
+}
 
-impl<'de> Deserialize<'de> for Listed<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ListVisitor)
+impl<'de> DeserializeSeed<'de> for Listing<'_> {
+    type Value = Vec<Member<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
     }
 }
 
-struct ListVisitor;
-
-impl<'de> Visitor<'de> for ListVisitor {
-    type Value = Listed<'de>;
+impl<'de> Visitor<'de> for Listing<'_> {
+    type Value = Vec<Member<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(entry) = map.next_entry::<String, &'de RawValue>()? {
-            list.push(entry);
+        while let Some(name) = map.next_key::<String>()? {
+            let value = match &mut self.finder {
+                Some(finder) if CONVERSATIONS.contains(&name.as_str()) => {
+                    finder.look_at_next(&name, &mut map)?;
+                    None
+                }
+                Some(finder) => {
+                    let value = map.next_value::<&'de RawValue>()?;
+                    finder.look_at(&name, value);
+                    Some(value)
+                }
+                None => Some(map.next_value::<&'de RawValue>()?),
+            };
+            list.push((name, value));
         }
-        Ok(Listed(list))
+        Ok(list)
     }
 }
