@@ -35,42 +35,42 @@ pub enum LedgerRecord {
     },
 }
 
-/// A call that was paid for.
+/// A call that was paid for. The fields stand in the order of the canonical text, which is then written straight through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettledCall {
-    /// The accounts it was booked on, the caller's first.
-    pub path: alloc::vec::Vec<AccountId>,
     /// The day it began, which its money belongs to.
     pub day: UtcDate,
-    /// The provider.
-    pub provider: Label,
-    /// The model that answered, or the one that was asked.
-    pub model: Label,
+    /// Why the provider's figures were not taken as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Doubt>,
     /// How it ended.
     pub end: CallEnd,
+    /// What was booked beyond the reservation (`RESERVE_SHORT`).
+    #[serde(default, skip_serializing_if = "MicroUsd::is_zero")]
+    pub excess: MicroUsd,
+    /// What was booked.
+    pub micro_usd: MicroUsd,
+    /// The model that answered, or the one that was asked.
+    pub model: Label,
+    /// The accounts it was booked on, the caller's first.
+    pub path: alloc::vec::Vec<AccountId>,
+    /// Whether the model has no price of its own, so that the highest known one was taken.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub price_estimated: bool,
+    /// The provider.
+    pub provider: Label,
+    /// The digest of the request's bytes, so that two doors can find the same call.
+    pub request: Digest,
+    /// What was reserved.
+    pub reserved: MicroUsd,
+    /// Whether the provider told them.
+    #[serde(default, skip_serializing_if = "FigureSource::is_told")]
+    pub source: FigureSource,
     /// The status of the reply; 0 without one.
     pub status: Count,
     /// The tokens it was charged for.
     pub usage: Usage,
-    /// Whether the provider told them.
-    #[serde(default, skip_serializing_if = "FigureSource::is_told")]
-    pub source: FigureSource,
-    /// Why the provider's figures were not taken as they are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<Doubt>,
-    /// What was reserved.
-    pub reserved: MicroUsd,
-    /// What was booked.
-    pub micro_usd: MicroUsd,
-    /// What was booked beyond the reservation (`RESERVE_SHORT`).
-    #[serde(default, skip_serializing_if = "MicroUsd::is_zero")]
-    pub excess: MicroUsd,
-    /// Whether the model has no price of its own, so that the highest known one was taken.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub price_estimated: bool,
-    /// The digest of the request's bytes, so that two doors can find the same call.
-    pub request: Digest,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
