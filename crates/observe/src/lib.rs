@@ -66,6 +66,7 @@ mod retry;
 mod screen;
 mod signature;
 pub mod sse;
+mod test_runs;
 mod test_scripts;
 mod text_files;
 mod tools;

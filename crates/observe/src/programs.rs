@@ -1,5 +1,6 @@
 //! Which programs do which kind of work: tables, so that a reader can see at once what is known.
 
+use super::test_runs;
 use super::test_scripts::is_test_script;
 use super::text_files::is_plain_text;
 use tripwire_core::chain::event::{Flag, Flags};
@@ -79,11 +80,26 @@ const TEST_WORDS: &[(&str, &[&str])] = &[
     ("hardhat", &["test"]),
     ("react-scripts", &["test"]),
     ("xcodebuild", &["test"]),
+    ("bazelisk", &["test"]),
+    ("buck", &["test"]),
+    ("buck2", &["test"]),
+    ("pants", &["test"]),
+    ("terraform", &["test"]),
+    ("tofu", &["test"]),
+    ("helm", &["unittest"]),
+    ("molecule", &["test", "verify"]),
+    ("fastlane", &["test", "tests", "scan"]),
+    ("anchor", &["test"]),
+    ("nimble", &["test"]),
+    ("rebar3", &["eunit", "ct", "proper"]),
+    ("cypress", &["run"]),
 ];
 
 /// Programs that start a script of the project by name: `npm run test:unit`, `mise run test`.
-const SCRIPT_RUNNERS: &[&str] =
-    &["npm", "pnpm", "yarn", "bun", "mise", "turbo", "poe", "deno", "composer", "nx", "just", "make"];
+const SCRIPT_RUNNERS: &[&str] = &[
+    "npm", "pnpm", "yarn", "bun", "mise", "turbo", "poe", "deno", "composer", "nx", "just", "make", "hatch", "pdm",
+    "moon",
+];
 
 /// Words that turn a test run into something else: it lists, it compiles, it explains itself.
 const NO_RUN: &[&str] = &[
@@ -96,6 +112,7 @@ const NO_RUN: &[&str] = &[
     "--no-run",
     "--list",
     "--listTests",
+    "--clearCache",
     "--dry-run",
     "--fixtures",
     "--markers",
@@ -257,6 +274,8 @@ pub(super) fn is_test(words: &[&str]) -> bool {
     // What follows `--` is for the tests themselves.
     if words.iter().skip(1).take_while(|word| **word != "--").any(|word| keeps_from_running(program, word))
         || leaves_tests_out(program, words)
+        || test_runs::runs_other_sessions(program, words)
+        || test_runs::hands_on_no_run(program, words)
     {
         return false;
     }
@@ -284,16 +303,20 @@ pub(super) fn is_test(words: &[&str]) -> bool {
         [name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
         [] => None,
     };
-    let named_test = |name: &str| {
-        matches!(name, "test" | "tests")
-            || name.starts_with("test:")
-            || name.starts_with("test-")
-            || name.ends_with(":test")
-    };
     let by_runner = |name: &str| matches!(program, "yarn" | "pnpm" | "bun") && TEST_RUNNERS.contains(&name);
     table_has(TEST_WORDS, program, looked_at)
-        || script.is_some_and(|name| named_test(name) || by_runner(name))
+        || test_runs::is_own_way(program, words, &plain)
+        || test_runs::is_test_service(words)
+        || script.is_some_and(|name| is_test_name(name) || by_runner(name))
         || (matches!(program, "gradle" | "gradlew") && plain.iter().any(|task| is_gradle_test(task)))
+}
+
+/// Whether a script is named for the tests.
+pub(super) fn is_test_name(name: &str) -> bool {
+    matches!(name, "test" | "tests")
+        || name.starts_with("test:")
+        || name.starts_with("test-")
+        || name.ends_with(":test")
 }
 
 /// Whether a word turns a test run into something else. A switch may be followed by its value: `-list=.`.
@@ -320,7 +343,11 @@ fn leaves_tests_out(program: &str, words: &[&str]) -> bool {
 fn is_gradle_test(task: &str) -> bool {
     let name = task.rsplit(':').next().unwrap_or(task);
     let variant = name.strip_prefix("test").and_then(|rest| rest.chars().next());
-    matches!(name, "test" | "check") || variant.is_some_and(char::is_uppercase)
+    let makes = ["compile", "process", "assemble", "build", "install", "lint", "package", "merge", "generate"];
+    let suite = (name.ends_with("Test") || name.ends_with("Tests") || name == "connectedCheck")
+        && !makes.iter().any(|start| name.starts_with(start));
+    // It only compiles them.
+    name != "testClasses" && (matches!(name, "test" | "check") || suite || variant.is_some_and(char::is_uppercase))
 }
 
 /// The program's name without its folder.

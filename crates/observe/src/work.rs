@@ -3,6 +3,7 @@
 use super::arguments::is_shell;
 use super::commands::{Command, Fate, Joint, commands};
 use super::programs;
+use super::test_runs;
 use super::test_scripts;
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -279,6 +280,12 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
         {
             return Unwrapped { words: &[], line: Some(line), ..unwrapped };
         }
+        if matches!(name, "hatch" | "pdm" | "poe")
+            && matches!(rest, ["run", script, ..] if programs::is_test_name(script))
+        {
+            // A script of the project, and not the shell's own `test`.
+            return unwrapped;
+        }
         if let Some(wrapper) = Wrapper::find(name, rest.first().copied()) {
             unwrapped.marks = match name {
                 "timeout" | "gtimeout" => unwrapped.marks.with(Mark::Limited),
@@ -288,6 +295,8 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
             let behind = unwrapped.words.get(wrapper.own_words()..).unwrap_or_default();
             let head = Head::of(behind, wrapper.values, wrapper.skip);
             unwrapped.words = behind.get(head.program..).unwrap_or_default();
+        } else if let Some(command) = test_runs::in_container(unwrapped.words) {
+            unwrapped.words = command;
         } else if let Some(script) = test_scripts::run_by_shell(unwrapped.words) {
             unwrapped.words = script;
             return unwrapped;
