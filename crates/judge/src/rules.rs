@@ -15,6 +15,7 @@ mod publish;
 mod service;
 mod storage;
 mod system;
+mod verbs;
 
 pub(crate) use self::database::generated as generated_sql;
 pub(crate) use self::git::{note_effects as note_git_effects, unknown_push};
@@ -39,7 +40,7 @@ const FAMILIES: [Family; 13] = [
     |site, call| storage::judge(site, call).into(),
     |site, call| system::judge(site, call).into(),
     code::judge,
-    |site, call| code::powershell::judge(site, call).into(),
+    code::powershell::judge,
     |site, call| http::judge(site, call).into(),
     |site, call| publish::judge(site, call).into(),
 ];

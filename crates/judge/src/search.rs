@@ -7,10 +7,10 @@ mod expression;
 pub(crate) mod regex;
 
 pub(crate) use self::expression::Action;
-use self::expression::{ExpressionReader, Links, Node, Truth, Visit};
+use self::expression::{ExpressionReader, Links, Node, Root, Truth, Visit};
 use crate::line::call::Call;
 use crate::line::field::Field;
-use crate::names::Whole;
+use crate::names::{Whole, has_glob};
 use crate::site::Site;
 use crate::world::{Budget, Spot, Zone};
 use std::collections::BTreeSet;
@@ -113,8 +113,11 @@ impl Search {
                     (false, true) => LISTED_MAX,
                     (false, false) => 0,
                 };
-                let (found, whole) =
-                    if near && within { self.collect(site, &path, action, most) } else { (Vec::new(), Whole::Cut) };
+                let (found, whole) = if near && within {
+                    self.collect(site, &start(site, root, &path), action, most)
+                } else {
+                    (Vec::new(), Whole::Cut)
+                };
                 match (whole, narrow && near && within, files) {
                     (Whole::All, ..) | (Whole::Cut, true, _) => hits.extend(found),
                     // Files alone: what is meant is everything in the root, not the root.
@@ -135,9 +138,10 @@ impl Search {
         let mut hits = Vec::new();
         for root in &self.roots {
             for spot in site.world.spots(root, site.state.cwd()) {
-                let (Spot::Path(root) | Spot::Contents(root)) = spot else { continue };
+                let (Spot::Path(path) | Spot::Contents(path)) = spot else { continue };
+                let root = start(site, root, &path);
                 let hit = |path: &&PathBuf| {
-                    let depth = path.strip_prefix(&root).map(|rest| rest.components().count());
+                    let depth = path.strip_prefix(&root.path).map(|rest| rest.components().count());
                     depth.is_ok_and(|depth| depth <= self.depth_max)
                         && (by_name || path.symlink_metadata().is_ok())
                         && !self.stays_out(path, &root)
@@ -150,21 +154,21 @@ impl Search {
     }
 
     /// Whether a folder between the root and a path is pruned.
-    fn stays_out(&self, path: &Path, root: &Path) -> bool {
-        let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    fn stays_out(&self, path: &Path, root: &Root) -> bool {
+        let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&root.path));
         self.order == Order::FolderFirst && folders.any(|folder| self.visit(folder, root).pruned == Truth::Yes)
     }
 
-    fn visit<'v>(&self, path: &'v Path, root: &'v Path) -> Visit<'v> {
+    fn visit<'v>(&self, path: &'v Path, root: &'v Root) -> Visit<'v> {
         let mut visit = Visit { path, root, reached: Vec::new(), pruned: Truth::No };
         let _truth = self.expression.look(&mut visit, Truth::Yes);
         visit
     }
 
     /// What an action hits below a root, and whether so many entries were enough to see it all.
-    fn collect(&self, site: &Site<'_>, root: &Path, action: usize, most: usize) -> (Vec<String>, Whole) {
+    fn collect(&self, site: &Site<'_>, root: &Root, action: usize, most: usize) -> (Vec<String>, Whole) {
         let mut hits = Vec::new();
-        let mut todo = vec![(root.to_owned(), 0_usize)];
+        let mut todo = vec![(root.path.clone(), 0_usize)];
         let mut entered = BTreeSet::new();
         let mut seen = 0_usize;
         while let Some((path, depth)) = todo.pop() {
@@ -190,4 +194,11 @@ impl Search {
         hits.sort();
         (hits, Whole::All)
     }
+}
+
+/// A root that a line names. Of a pattern the shell writes the names that it fits.
+fn start(site: &Site<'_>, field: &Field, path: &Path) -> Root {
+    let seen = || site.state.cwd().and_then(|cwd| path.strip_prefix(cwd).ok()).unwrap_or(path).display().to_string();
+    let written = field.known().filter(|_| !has_glob(&field.atoms)).unwrap_or_else(seen);
+    Root { path: path.to_owned(), written }
 }

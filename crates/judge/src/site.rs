@@ -2,8 +2,9 @@
 
 use crate::line::field::Field;
 use crate::line::state::State;
-use crate::line::stream::Stream;
-use crate::world::{Spot, World};
+use crate::line::stream::{Paths, Stream};
+use crate::losses::is_secret;
+use crate::world::{Spot, World, Zone};
 use std::path::{Path, PathBuf};
 
 /// The facts that rules judge a call by.
@@ -20,6 +21,19 @@ impl Site<'_> {
             Some(stream) => stream.clone(),
             None => self.world.short_text(path).map_or(Stream::Unknown, Stream::Known),
         }
+    }
+
+    /// What the line wrote to a file, or the names that one on the disk lists, one a line. A file of which no line is the
+    /// name of something is no list, and what it holds is nobody's business here.
+    pub(crate) fn listed_in(&self, path: &Path) -> Stream {
+        if let Some(stream) = self.state.files.get(path) {
+            return stream.clone();
+        }
+        let near = matches!(self.world.zone(path), Zone::Inside | Zone::Temporary) && !is_secret(path);
+        let Some(text) = self.world.short_text(path).filter(|_| near) else { return Stream::Unknown };
+        let lines: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+        let is_there = |line: &String| self.state.absolute(line).is_some_and(|path| path.symlink_metadata().is_ok());
+        if lines.iter().any(is_there) { Stream::Paths(Paths(lines)) } else { Stream::Unknown }
     }
 
     /// The files and folders that a word plainly names.

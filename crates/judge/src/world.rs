@@ -317,7 +317,12 @@ impl World {
                 found = found.into_iter().map(|path| self.real(&path.join(&name), Last::Kept)).collect();
                 continue;
             }
-            let letters = part.iter().any(|atom| matches!(atom, Atom::Text(text) if text.chars().any(|c| c != '.')));
+            let picks = |atom: &Atom| match atom {
+                Atom::Text(text) => text.chars().any(|letter| letter != '.'),
+                Atom::Glob(wildcard) => wildcard.ends_with(')'),
+                Atom::Unknown(..) | Atom::StandIn(_) => false,
+            };
+            let letters = part.iter().any(picks);
             if number + 1 == parts.len() && !letters {
                 // A last name of nothing but wildcards is everything in there.
                 return found.into_iter().map(|path| Spot::Contents(self.real(&path, Last::Followed))).collect();

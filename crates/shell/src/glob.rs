@@ -23,6 +23,10 @@ enum GlobUnit {
     AnyLetter,
     Letter(char),
     Class(Vec<(char, char)>, ClassSense),
+    /// Any text but what one of these fits: `!(a|b)`.
+    Except(Vec<Glob>),
+    /// What one of these fits, once or more: `+(a|b)`.
+    Repeat(Vec<Glob>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,8 @@ impl Glob {
         self.units.push(match wildcard {
             "*" => GlobUnit::AnyText,
             "?" => GlobUnit::AnyLetter,
+            group if group.starts_with("!(") => GlobUnit::Except(choices_of(group)),
+            group if group.starts_with("+(") => GlobUnit::Repeat(choices_of(group)),
             class => class_of(class),
         });
     }
@@ -68,6 +74,10 @@ impl Glob {
     #[must_use]
     pub fn fits(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
+        if self.units.iter().any(|unit| matches!(unit, GlobUnit::Except(_) | GlobUnit::Repeat(_))) {
+            let mut tries = TRIES_MAX;
+            return fits_from(&self.units, &text, &mut tries);
+        }
         let (mut at, mut in_text, mut star) = (0, 0, None);
         while in_text < text.len() {
             let letter = text.get(in_text).copied().unwrap_or_default();
@@ -80,7 +90,7 @@ impl Glob {
                     at += 1;
                     in_text += 1;
                 }
-                Some(GlobUnit::AnyLetter | GlobUnit::Letter(_) | GlobUnit::Class(..)) | None => match star {
+                Some(_) | None => match star {
                     Some((back, from)) => {
                         at = back + 1;
                         in_text = from + 1;
@@ -94,22 +104,96 @@ impl Glob {
     }
 }
 
+/// Most ways in which a text is tried; one that needs more is taken to fit.
+const TRIES_MAX: usize = 20_000;
+
+/// Whether a text fits units among which there are groups.
+fn fits_from(units: &[GlobUnit], text: &[char], tries: &mut usize) -> bool {
+    *tries = tries.saturating_sub(1);
+    if *tries == 0 {
+        return true;
+    }
+    let Some((unit, rest)) = units.split_first() else { return text.is_empty() };
+    let fits_one = |choices: &[Glob], text: &[char], tries: &mut usize| {
+        choices.iter().any(|choice| fits_from(&choice.units, text, tries))
+    };
+    for end in 0..=text.len() {
+        let (head, tail) = text.split_at(end);
+        let takes = match unit {
+            GlobUnit::AnyText => true,
+            GlobUnit::Except(choices) => !fits_one(choices, head, tries),
+            GlobUnit::Repeat(choices) => {
+                if !head.is_empty() && fits_one(choices, head, tries) && fits_from(units, tail, tries) {
+                    return true;
+                }
+                fits_one(choices, head, tries)
+            }
+            GlobUnit::AnyLetter | GlobUnit::Letter(_) | GlobUnit::Class(..) => {
+                matches!(head, [letter] if unit.takes(*letter))
+            }
+        };
+        if takes && fits_from(rest, tail, tries) {
+            return true;
+        }
+        if head.len() == 1 && matches!(unit, GlobUnit::AnyLetter | GlobUnit::Letter(_) | GlobUnit::Class(..)) {
+            return false;
+        }
+    }
+    false
+}
+
+/// The choices of a group: `!(a|b)`.
+fn choices_of(group: &str) -> Vec<Glob> {
+    let inside = group.get(2..group.len().saturating_sub(1)).unwrap_or_default();
+    let mut depth = 0_usize;
+    let mut between = |letter: char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == '|' && depth == 0
+    };
+    inside.split(&mut between).map(Glob::of).collect()
+}
+
+/// How long a group is that begins here, its brackets included; 0 where none does.
+fn group_length(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            '(' => depth += 1,
+            ')' if depth <= 1 => return at + 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return 0;
+        }
+    }
+    0
+}
+
 /// The parts of a pattern, in their order.
 pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
     // Behind the last closing bracket none closes: looking for one again and again would cost the square.
     let closes_until = text.rfind(']').unwrap_or(0);
+    let groups_until = text.rfind(')').unwrap_or(0);
     let mut rest = text;
     core::iter::from_fn(move || {
         let begin = text.len() - rest.len();
         let mut from = 0;
         loop {
-            let Some(at) = rest.get(from..).and_then(|rest| rest.find(['*', '?', '['])).map(|at| from + at) else {
+            let Some(at) = rest.get(from..).and_then(|rest| rest.find(['*', '?', '[', '!', '+'])).map(|at| from + at)
+            else {
                 let last = core::mem::take(&mut rest);
                 return (!last.is_empty()).then_some(GlobPart::Text(last));
             };
             let wildcard = rest.get(at..).unwrap_or_default();
             let length = match wildcard.as_bytes().first() {
                 Some(b'[') if begin + at >= closes_until => 0,
+                Some(b'!' | b'+') if begin + at >= groups_until => 0,
+                Some(b'!' | b'+') => group_length(wildcard),
                 Some(b'[') => wildcard.get(2..).and_then(|inside| inside.find(']')).map_or(0, |end| end + 3),
                 _ => 1,
             };
@@ -131,7 +215,7 @@ pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
 impl GlobUnit {
     fn takes(&self, letter: char) -> bool {
         match self {
-            Self::AnyText => false,
+            Self::AnyText | Self::Except(_) | Self::Repeat(_) => false,
             Self::AnyLetter => true,
             Self::Letter(own) => *own == letter,
             Self::Class(ranges, sense) => {
@@ -179,6 +263,17 @@ mod tests {
             ("[a", "[a", true),
             ("[]a]", "]", true),
             ("x[a]", "xa", true),
+            ("!(a|b)", "a", false),
+            ("!(a|b)", "ab", true),
+            ("!(*.md)", "x.md", false),
+            ("!(*.md)", "x.rs", true),
+            ("x!(a|!(b))y", "xby", true),
+            ("x!(a|!(b))y", "xcy", false),
+            ("part+([0-9])", "part12", true),
+            ("part+([0-9])", "part", false),
+            ("part+([0-9]).x", "part1a.x", false),
+            ("a!b+(c", "a!b+(c", true),
+            ("+(+(+(+(a|aa)|aaa)))b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", true),
         ] {
             assert_eq!(Glob::of(pattern).fits(text), fitting, "{pattern} {text}");
         }
@@ -186,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_pattern_are_the_pattern() {
-        for pattern in ["", "a", "*", "a*b?c[de]f", "[", "a[b", "[]", "[]x]y[", "**"] {
+        for pattern in ["", "a", "*", "a*b?c[de]f", "[", "a[b", "[]", "[]x]y[", "**", "!(a|b)c", "+(a", "a!(b(c)d)e"] {
             let written: String = parts(pattern)
                 .map(|part| match part {
                     GlobPart::Text(text) | GlobPart::Wildcard(text) => text,

@@ -5,6 +5,7 @@ use super::pending::Pending;
 use super::syntax_error::{DEPTH_MAX, SyntaxError};
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// Where the parser stands.
@@ -33,6 +34,8 @@ pub(super) enum Until {
     End,
     /// The two closing parentheses of an arithmetic expansion.
     Arithmetic,
+    /// A `|` or the closing parenthesis of an extended pattern.
+    Choice,
 }
 
 impl<'a> Lexer<'a> {
@@ -134,14 +137,21 @@ impl<'a> Lexer<'a> {
                     Until::WordEnd | Until::End => {}
                     Until::DoubleQuote => return Err(SyntaxError::Refused("a double quote is not closed")),
                     Until::Brace | Until::Arithmetic => return Err(SyntaxError::Refused("an expansion is not closed")),
+                    Until::Choice => return Err(SyntaxError::Refused("a bracket is not closed")),
                 };
             };
             match until {
-                Until::WordEnd if byte == b'(' && out.ends_in_extended_pattern() => {
-                    // A pattern of bash's own, or a qualifier of zsh's: `!(keep)`, `*(N)`. Taken for anything.
-                    self.balanced()?;
-                    out.become_any();
-                    continue;
+                Until::WordEnd | Until::Choice if byte == b'(' => {
+                    // A pattern of bash's own, or a qualifier of zsh's: `!(keep)`, `*(N)`.
+                    if let Some(sign) = out.take_pattern_sign() {
+                        let choices = self.choices()?;
+                        out.push_choices(sign, choices);
+                        continue;
+                    }
+                    if until == Until::WordEnd {
+                        break;
+                    }
+                    parens += 1;
                 }
                 Until::WordEnd if is_meta(byte) => {
                     if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
@@ -152,6 +162,8 @@ impl<'a> Lexer<'a> {
                     }
                     break;
                 }
+                Until::Choice if byte == b')' && parens > 0 => parens -= 1,
+                Until::Choice if matches!(byte, b'|' | b')') && parens == 0 => break,
                 Until::DoubleQuote if byte == b'"' => break self.at += 1,
                 Until::Brace if byte == b'}' => break self.at += 1,
                 Until::Arithmetic if byte == b'(' => parens += 1,
@@ -163,7 +175,8 @@ impl<'a> Lexer<'a> {
                     }
                     break;
                 }
-                Until::WordEnd | Until::DoubleQuote | Until::Brace | Until::Arithmetic | Until::End => {}
+                Until::WordEnd | Until::DoubleQuote | Until::Brace | Until::Arithmetic | Until::Choice | Until::End => {
+                }
             }
             self.piece(until, &mut out)?;
         }
@@ -201,6 +214,7 @@ impl<'a> Lexer<'a> {
                 let run = rest.get(..first + more).unwrap_or(rest);
                 match quote {
                     Quote::Double => out.quoted(run),
+                    Quote::None if until == Until::Choice => out.bare_choice(run),
                     Quote::None => out.bare(run),
                 }
                 self.at += run.len();
@@ -225,23 +239,34 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The bracket of an extended pattern, kept as text.
-    fn balanced(&mut self) -> Result<String, SyntaxError> {
-        let mut open = 0_usize;
-        for (offset, byte) in self.rest().bytes().enumerate() {
-            match byte {
-                b'(' => open += 1,
-                b')' => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                let text = self.rest().get(..=offset).unwrap_or_default().to_owned();
-                self.at += offset + 1;
-                return Ok(text);
+    /// The bracket of an extended pattern: `(a|b)`.
+    fn choices(&mut self) -> Result<Vec<Word>, SyntaxError> {
+        let mut choices = Vec::new();
+        loop {
+            self.at += 1;
+            choices.push(self.pieces(Until::Choice)?);
+            if self.peek() == Some(b')') {
+                self.at += 1;
+                return Ok(choices);
             }
         }
-        Err(SyntaxError::Refused("a bracket is not closed"))
     }
+}
+
+/// The choices of a group as a pattern, if nothing in them is quoted that would mean something in it.
+fn plain_group(choices: &[Word]) -> Option<String> {
+    let text = |piece: &Piece| match piece {
+        Piece::Bare(text) => Some(text.clone()),
+        Piece::Quoted(text) if !text.contains(['*', '?', '[', ']', '(', ')', '|', '!', '+', '{', '}', ',']) => {
+            Some(text.clone())
+        }
+        Piece::Quoted(_) | Piece::Parameter(..) | Piece::Command(..) | Piece::Process(..) | Piece::Arithmetic(_) => {
+            None
+        }
+    };
+    let one = |word: &Word| word.pieces.iter().map(text).collect::<Option<String>>();
+    let choices: Vec<String> = choices.iter().map(one).collect::<Option<_>>()?;
+    (!choices.iter().any(|choice| choice.contains('{'))).then(|| choices.join("|"))
 }
 
 /// Whether a byte ends a word outside quotes.
@@ -278,15 +303,51 @@ impl Pieces {
         }
     }
 
-    fn ends_in_extended_pattern(&self) -> bool {
-        matches!(self.0.last(), Some(Piece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']) && text != "!")
+    /// Takes the sign that makes a bracket behind it a pattern.
+    fn take_pattern_sign(&mut self) -> Option<char> {
+        let Some(Piece::Bare(text)) = self.0.last_mut() else { return None };
+        let sign = text.chars().last().filter(|letter| "?*+@!".contains(*letter))?;
+        text.pop();
+        Some(sign)
     }
 
-    /// Lets the sign at the end stand for any text.
-    fn become_any(&mut self) {
-        if let Some(Piece::Bare(text)) = self.0.last_mut() {
-            text.pop();
-            text.push('*');
+    /// An extended pattern. One of several is what a brace expansion gives; a group whose choices are plain stays as it is
+    /// written. Any other is taken for any text, beside what its choices substitute.
+    fn push_choices(&mut self, sign: char, choices: Vec<Word>) {
+        if matches!(sign, '!' | '+')
+            && let Some(group) = plain_group(&choices)
+        {
+            self.bare(&alloc::format!("{sign}({group})"));
+            return;
+        }
+        let runs = |word: &Word| word.pieces.iter().any(|piece| !matches!(piece, Piece::Bare(_) | Piece::Quoted(_)));
+        let any = || Word { pieces: vec![Piece::Bare("*".to_owned())] };
+        let words: Vec<Word> = match sign {
+            '@' => choices,
+            '?' => core::iter::once(Word { pieces: Vec::new() }).chain(choices).collect(),
+            _ => core::iter::once(any()).chain(choices.into_iter().filter(runs)).collect(),
+        };
+        let several = words.len() > 1;
+        for (number, word) in words.into_iter().enumerate() {
+            if several {
+                self.bare(if number == 0 { "{" } else { "," });
+            }
+            word.pieces.into_iter().for_each(|piece| self.push(piece));
+        }
+        if several {
+            self.bare("}");
+        }
+    }
+
+    /// Text of a choice, in which the signs of a brace expansion mean nothing.
+    fn bare_choice(&mut self, text: &str) {
+        for part in text.split_inclusive(['{', ',', '}']) {
+            let plain = part.trim_end_matches(['{', ',', '}']);
+            self.bare(plain);
+            let sign = part.get(plain.len()..).unwrap_or_default();
+            if !sign.is_empty() {
+                self.quoted(sign);
+            }
         }
     }
 

@@ -19,7 +19,11 @@ pub(super) enum Fed {
 
 /// What a program runs that is given these arguments and the words of its input.
 pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
-    let file = call.option(&["-a", "--arg-file"]).filter(|_| call.name() == "xargs");
+    let behind_sign = || {
+        let at = call.args.iter().position(|field| field.text().starts_with("::::"))?;
+        call.args.get(at + 1).cloned()
+    };
+    let file = call.option(&["-a", "--arg-file"]).or_else(behind_sign);
     let named = file.map(|file| match file.known().and_then(|name| site.state.absolute(&name)) {
         Some(path) => site.contents(&path),
         None => Stream::Unknown,

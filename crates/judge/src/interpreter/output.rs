@@ -1,7 +1,7 @@
 //! What a command writes, as far as it can be known without running it: code piped into a shell must be read first.
 
 use super::observer::Observer;
-use super::selection;
+use super::{runners, selection};
 use crate::line::call::{Call, rest_of};
 use crate::line::field::{Field, StandIn};
 use crate::line::stream::{Paths, Since, Stream};
@@ -14,8 +14,8 @@ use base64::Engine as _;
 pub(super) const FETCHERS: [&str; 10] =
     ["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "nc", "ncat"];
 /// Programs that turn text into other text.
-const TRANSFORMERS: [&str; 15] = [
-    "rev", "tr", "xxd", "openssl", "gpg", "gunzip", "zcat", "uudecode", "base32", "sed", "awk", "gawk", "perl", "cut",
+const TRANSFORMERS: [&str; 14] = [
+    "rev", "xxd", "openssl", "gpg", "gunzip", "zcat", "uudecode", "base32", "sed", "awk", "gawk", "perl", "cut",
     "paste",
 ];
 
@@ -54,7 +54,8 @@ impl Output<'_> {
             "command" if call.has_any(&["-v", "-V"]) => self.looked_up(call),
             "dirname" | "basename" | "realpath" | "readlink" => self.path_part(call),
             "git" => self.git_output(call),
-            "find" | "fd" | "ls" => self.listing(call),
+            "find" | "fd" | "fdfind" | "ls" => self.listing(call),
+            "tr" => translated(call),
             "grep" | "egrep" | "fgrep" | "rg" => selection::of(&self.site, call).unwrap_or_else(|| carried(call)),
             "true" | "false" | ":" | "cd" | "test" | "[" | "rm" | "mkdir" | "cp" | "mv" | "touch" | "export" => {
                 Stream::Closed
@@ -79,18 +80,21 @@ impl Output<'_> {
             _ => &[],
         };
         let (_, files) = rest_of(call.args.get(1..).unwrap_or_default(), values, 0);
-        let stream = match files.first().filter(|_| call.name() != "tee") {
-            None => call.stdin.clone(),
-            Some(file) if file.text() == "-" => call.stdin.clone(),
-            Some(file) => {
+        let read = |file: &Field| match file.text().as_str() {
+            "-" => call.stdin.clone(),
+            _ => {
                 let path = file.known().and_then(|name| self.site.state.absolute(&name));
                 match path {
                     // A script that is only shown may be run as well, and running scripts is not judged; SQL is.
                     Some(path) if path.extension().is_some_and(|ending| ending == "sql") => self.site.contents(&path),
-                    Some(path) => self.site.state.files.get(&path).cloned().unwrap_or(Stream::Unknown),
+                    Some(path) => self.site.listed_in(&path),
                     None => Stream::Unknown,
                 }
             }
+        };
+        let stream = match files.as_slice() {
+            files if files.is_empty() || call.name() == "tee" => call.stdin.clone(),
+            files => files.iter().map(read).reduce(Stream::then).unwrap_or(Stream::Unknown),
         };
         if matches!(stream, Stream::Known(_)) && !plain { Stream::Decoded } else { stream }
     }
@@ -240,6 +244,10 @@ impl Output<'_> {
                 let search = Search::read(call);
                 Stream::Paths(Paths(self.observer.listed(&self.site, &search)))
             }
+            "fd" | "fdfind" => {
+                let search = Search::read(&runners::listing(call));
+                Stream::Paths(Paths(self.observer.listed(&self.site, &search)))
+            }
             "ls" => {
                 let entries = !call.has_short(&['d']) && !call.has_any(&["--directory"]);
                 let listed = |field: &&Field| match self.site.world.all_glob_names(field, self.site.state.cwd()) {
@@ -270,6 +278,23 @@ const fn carried(call: &Call) -> Stream {
         | Stream::Paths(_)
         | Stream::Changes(_)
         | Stream::Unknown => Stream::Unknown,
+    }
+}
+
+/// `tr` between two signs that end names, which leaves the names what they are.
+fn translated(call: &Call) -> Stream {
+    let sign = |field: &Field| match field.text().as_str() {
+        "\\n" | "\n" => Some('\n'),
+        "\\0" | "\\000" => Some('\0'),
+        " " => Some(' '),
+        _ => None,
+    };
+    let signs: Vec<Option<char>> = call.args.iter().skip(1).map(sign).collect();
+    match (signs.as_slice(), &call.stdin) {
+        ([Some(from), Some(to)], Stream::Known(text)) => Stream::Known(text.replace(*from, &to.to_string())),
+        ([Some(_), Some(_)], Stream::Paths(paths)) => Stream::Paths(paths.clone()),
+        (_, Stream::Downloaded) => Stream::Downloaded,
+        _ => Stream::Decoded,
     }
 }
 

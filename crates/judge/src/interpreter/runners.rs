@@ -7,6 +7,7 @@ use crate::line::command;
 use crate::line::field::Field;
 use crate::line::state::State;
 use crate::line::stream::Stream;
+use tripwire_fs::shell_word::shell_quoted;
 
 /// Verbs of `tmux` behind which a text for a shell stands.
 const TMUX: [&str; 10] = [
@@ -48,7 +49,15 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "ansible" => {
             let module =
                 call.option(&["-m", "--module-name"]).map_or_else(|| "command".to_owned(), |field| field.text());
-            let runs = matches!(module.rsplit('.').next(), Some("shell" | "command" | "raw"));
+            let module = module.rsplit('.').next();
+            let given = call.option(&["-a", "--args"]).unwrap_or_default().text();
+            if let Some(path) = given.split_whitespace().find_map(|word| word.strip_prefix("path="))
+                && module == Some("file")
+                && given.contains("state=absent")
+            {
+                return code(Field::of(&format!("rm -rf {}", shell_quoted(path))), Place::Remote);
+            }
+            let runs = matches!(module, Some("shell" | "command" | "raw"));
             code(call.option(&["-a", "--args"]).filter(|_| runs)?, Place::Remote)
         }
         "pssh" | "parallel-ssh" | "pdsh" | "dsh" | "clush" => {
@@ -65,6 +74,11 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "fd" | "fdfind" => found(call),
         _ => None,
     }
+}
+
+/// `fd PATTERN FOLDER…` that runs nothing, as the `find` that lists the same.
+pub(super) fn listing(call: &Call) -> Call {
+    call.with_args(as_find(call, call.args.get(1..).unwrap_or_default()))
 }
 
 /// Clients of clouds that run a command on a machine there: in an option, or behind `--`.
@@ -183,9 +197,21 @@ fn found(call: &Call) -> Option<Inner> {
     let runs = |field: &Field| matches!(field.text().as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
     let at = call.args.iter().position(runs)?;
     let command = call.args.get(at + 1..)?;
+    let mut find = as_find(&call.with_args(call.args.get(..at)?.to_vec()), call.args.get(1..at)?);
+    find.push(Field::of("-exec"));
+    find.extend(command.iter().filter(|field| field.text() != ";").cloned());
+    if !command.iter().any(|field| field.text().contains("{}")) {
+        find.push(Field::of("{}"));
+    }
+    find.push(Field::of(";"));
+    Some(Inner::Call(find, Vec::new(), call.place))
+}
+
+/// What `fd` looks for, as the words of `find`.
+fn as_find(options: &Call, args: &[Field]) -> Vec<Field> {
     let values = ["-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude", "-j", "--threads", "-S"];
     let mut operands = Vec::new();
-    let mut args = call.args.get(1..at)?.iter();
+    let mut args = args.iter();
     while let Some(field) = args.next() {
         if values.contains(&field.text().as_str()) {
             args.next();
@@ -193,7 +219,6 @@ fn found(call: &Call) -> Option<Inner> {
             operands.push(field.clone());
         }
     }
-    let options = call.with_args(call.args.get(..at)?.to_vec());
     let mut find = vec![Field::of("find")];
     find.extend(operands.iter().skip(1).cloned());
     if options.option(&["-t", "--type"]).is_some_and(|kind| kind.text().starts_with('f')) {
@@ -212,13 +237,7 @@ fn found(call: &Call) -> Option<Inner> {
     if !options.has_short(&['H', 'u']) && !options.has_any(&["--hidden", "--unrestricted"]) {
         find.extend([Field::of("!"), Field::of("-path"), Field::of("*/.*")]);
     }
-    find.push(Field::of("-exec"));
-    find.extend(command.iter().filter(|field| field.text() != ";").cloned());
-    if !command.iter().any(|field| field.text().contains("{}")) {
-        find.push(Field::of("{}"));
-    }
-    find.push(Field::of(";"));
-    Some(Inner::Call(find, Vec::new(), call.place))
+    find
 }
 
 /// The code that a call carries beside what it does itself.
@@ -237,6 +256,15 @@ pub(super) fn hidden_code(state: &State, call: &Call) -> Vec<Field> {
             codes.extend(call.options(&["--to-command", "--use-compress-program", "-I"]));
         }
         "rsync" => codes.extend(call.options(&["-e", "--rsh"])),
+        "hyperfine" => {
+            codes.extend(call.options(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup", "--conclude"]));
+        }
+        "gdb" => {
+            let shell =
+                |code: &Field| Some(Field::of(code.text().strip_prefix("shell ").or(code.text().strip_prefix('!'))?));
+            codes.extend(call.options(&["-ex", "-iex", "--eval-command"]).iter().filter_map(shell));
+        }
+        "nodemon" => codes.extend(call.options(&["-x", "--exec"])),
         "vim" | "nvim" | "vi" | "ex" | "view" | "gvim" => codes.extend(editor_commands(call)),
         "sed" | "gsed" => codes.extend(sed_commands(call)),
         "make" | "gmake" => codes.extend(recipes(state, call)),

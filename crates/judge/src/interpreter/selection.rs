@@ -41,9 +41,14 @@ pub(super) fn of(site: &Site<'_>, call: &Call) -> Option<Stream> {
         return None;
     }
     let names_only = call.has_short(&['l']) || call.has_any(&["--files-with-matches"]);
-    match (&call.stdin, files.is_empty(), names_only) {
-        (Stream::Paths(paths), true, false) => picked(site, call, &patterns, paths),
-        (_, _, true) => holding(site, call, &patterns, &files),
+    let list = match files.as_slice() {
+        [] => call.stdin.clone(),
+        [file] => site.state.absolute(&file.known()?).map_or(Stream::Unknown, |path| site.listed_in(&path)),
+        _ => Stream::Unknown,
+    };
+    match (list, names_only) {
+        (_, true) => holding(site, call, &patterns, &files),
+        (Stream::Paths(paths), false) => picked(site, call, &patterns, &paths),
         _ => None,
     }
 }

@@ -235,7 +235,7 @@ impl<'w> Walker<'w> {
             for one in &simple.assignments {
                 keep_array(self, one);
             }
-            (Stream::Closed, None)
+            (self.only_read(simple), None)
         } else {
             let call = Call { args, env, stdin, place };
             let stream = self.programs.invoke(self, &call);
@@ -256,6 +256,15 @@ impl<'w> Walker<'w> {
         }
         self.report.source = outer;
         stream
+    }
+
+    /// What `$(< FILE)` gives.
+    fn only_read(&self, simple: &Simple) -> Stream {
+        let [Redirect { kind: RedirectKind::Read, target, .. }] = simple.redirects.as_slice() else {
+            return Stream::Closed;
+        };
+        let path = target.literal().and_then(|name| self.state.absolute(name));
+        path.map_or(Stream::Closed, |path| Site { world: self.world, state: &self.state }.listed_in(&path))
     }
 
     /// What a command reads after its redirections.

@@ -26,7 +26,7 @@ pub(super) enum Inner {
 }
 
 /// Tools of a project that its package manager runs by their bare name.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 21] = [
     "prisma",
     "sequelize",
     "sequelize-cli",
@@ -39,9 +39,27 @@ const TOOLS: [&str; 12] = [
     "semantic-release",
     "release-it",
     "np",
+    "drizzle-kit",
+    "mikro-orm",
+    "wrangler",
+    "vercel",
+    "netlify",
+    "firebase",
+    "convex",
+    "sst",
+    "del-cli",
+];
+/// Packages whose program has another name.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("firebase-tools", "firebase"),
+    ("netlify-cli", "netlify"),
+    ("@railway/cli", "railway"),
+    ("@mikro-orm/cli", "mikro-orm"),
 ];
 
-const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
+const SHELLS: [&str; 15] = [
+    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh", "nu", "xonsh", "elvish",
+];
 
 /// What stands behind this call, if it is a wrapper.
 pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
@@ -67,6 +85,11 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "runuser" if call.has_any(&["-u", "--user"]) => {
             Some(Inner::Call(rest_of(args, &["-u", "--user", "-g", "-G"], 0).1, Vec::new(), call.place))
         }
+        // Elsewhere than on Linux the program stands behind the file.
+        "script" if call.option(&["-c", "--command"]).is_none() => {
+            let behind = rest_of(args, &["-t", "-T", "-O", "-I", "-B", "-m", "-E", "-o"], 1).1;
+            (!behind.is_empty()).then(|| Inner::Call(behind, Vec::new(), call.place))
+        }
         "su" | "runuser" | "script" => {
             call.option(&["-c", "--command", "--session-command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
         }
@@ -79,7 +102,12 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         }
         "direnv" if first == "exec" => Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec())),
         "parallel" => Some(parallel(call)),
-        "yarn" | "pnpm" if TOOLS.contains(&first.as_str()) => Some(Inner::Call(args.to_vec(), Vec::new(), call.place)),
+        "yarn" | "pnpm" | "bun" if TOOLS.contains(&first.as_str()) => {
+            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
+        }
+        "node" | "bun" | "tsx" | "ts-node" if first.contains("node_modules/.bin/") => {
+            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
+        }
         "bwrap" => Some(Inner::Call(behind_binds(args), Vec::new(), call.place)),
         "ssh" | "autossh" | "rsh" | "remsh" | "dbclient" | "plink" | "mosh" | "slogin" => ssh(call),
         "docker" | "podman" | "nerdctl" => container(call),
@@ -136,8 +164,22 @@ fn wrapped(call: &Call) -> Option<Inner> {
     Some(match wrapper.kind {
         Kind::Input => Inner::Fed(rest),
         Kind::Same | Kind::Other | Kind::Package if rest.is_empty() => Inner::Nothing,
-        Kind::Same | Kind::Other | Kind::Package => Inner::Call(rest, env, call.place),
+        Kind::Package => Inner::Call(packaged(rest), env, call.place),
+        Kind::Same | Kind::Other => Inner::Call(rest, env, call.place),
     })
+}
+
+/// The program of a package, which may be asked for with its version: `rimraf@5`, `firebase-tools@latest`.
+fn packaged(mut command: Vec<Field>) -> Vec<Field> {
+    let Some(first) = command.first_mut() else { return command };
+    let text = first.text();
+    let end = text.char_indices().skip(1).find(|(_, letter)| *letter == '@').map_or(text.len(), |(at, _)| at);
+    let package = text.get(..end).unwrap_or(&text);
+    let program = PROGRAMS.iter().find(|(name, _)| *name == package).map_or(package, |(_, program)| program);
+    if program != text && first.known().is_some() {
+        *first = Field::of(program);
+    }
+    command
 }
 
 /// `bash -c CODE name args…`, `bash file args…`, `bash -s args…` with code on its input.
@@ -229,9 +271,14 @@ fn env(call: &Call) -> Inner {
 
 fn parallel(call: &Call) -> Inner {
     let args = call.args.get(1..).unwrap_or_default();
-    let (_, rest) = rest_of(args, &["-j", "--jobs", "-n", "-N", "--joblog", "--tmpdir"], 0);
+    let values = ["-j", "--jobs", "-n", "-N", "--joblog", "--tmpdir", "-a", "--arg-file"];
+    let (_, rest) = rest_of(args, &values, 0);
     let Some(at) = rest.iter().position(|field| field.text().starts_with(":::")) else { return Inner::Fed(rest) };
     let (command, items) = rest.split_at(at);
+    if items.first().is_some_and(|sign| sign.text().starts_with("::::")) {
+        // The items stand in files.
+        return Inner::Fed(command.to_vec());
+    }
     let items = items.get(1..).unwrap_or_default();
     let mut text = Field::joined(command);
     if !text.text().contains("{}") {

@@ -1,8 +1,10 @@
 //! Databases: statements and tools that delete tables, databases or all keys.
 
 mod sql;
+mod tools;
 
 use super::code::literal::{Language, Skeleton};
+use super::verbs;
 use crate::findings::{Findings, Run};
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place, rest_of};
@@ -14,7 +16,7 @@ use crate::site::Site;
 use crate::world::{Spot, Zone};
 
 /// Clients that speak SQL: their options that carry statements, and those that name files of statements.
-const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
+const CLIENTS: [(&str, &[&str], &[&str]); 25] = [
     ("usql", &["-c", "--command"], &["-f", "--file"]),
     ("psql", &["-c", "--command"], &["-f", "--file"]),
     ("pgcli", &["-c"], &[]),
@@ -30,6 +32,16 @@ const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
     ("snowsql", &["-q", "--query"], &["-f"]),
     ("cqlsh", &["-e", "--execute"], &["-f", "--file"]),
     ("bq", &[], &[]),
+    ("ysqlsh", &["-c", "--command"], &["-f", "--file"]),
+    ("sqlplus", &[], &[]),
+    ("mssql-cli", &["-Q", "-q"], &["-i"]),
+    ("snow", &["-q", "--query"], &["-f", "--filename"]),
+    ("trino", &["--execute"], &["-f", "--file"]),
+    ("presto", &["--execute"], &["-f", "--file"]),
+    ("hive", &["-e"], &["-f"]),
+    ("beeline", &["-e"], &["-f"]),
+    ("spark-sql", &["-e"], &["-f"]),
+    ("impala-shell", &["-q", "--query"], &["-f", "--query_file"]),
 ];
 
 /// Judges a call of a database's client, and finds the commands that its statements run.
@@ -51,14 +63,37 @@ pub(super) fn judge_tool(site: &Site<'_>, call: &Call) -> Findings {
     if let Some(findings) = hosted(site, call, &words) {
         return findings;
     }
-    let reason = dropped(call, &words).or_else(|| migrated(call, &words).filter(|_| !is_test(site, call)));
+    let (tool, command) = subject(call, &words);
+    let reason =
+        dropped(call, &tool, command).or_else(|| migrated(call, &tool, command).filter(|_| !is_test(site, call)));
     let reason = reason.filter(|_| !has_throwaway_address(site, call));
     reason.map(|reason| Hold::plain(GuardRule::Database, reason)).into()
 }
 
+/// The tool that a command is about, and its words: a script that an interpreter runs counts as itself.
+fn subject<'w, 't>(call: &Call, words: &'w [&'t str]) -> (String, &'w [&'t str]) {
+    let name = call.name();
+    let scripts: &[&str] = match name.as_str() {
+        "php" | "symfony" | "sail" => &["artisan", "console"],
+        "node" | "bun" | "tsx" | "ts-node" => &["ace", "ace.js", "ace.ts"],
+        "ruby" => &["rails", "rake"],
+        "cargo" => &["sqlx", "loco"],
+        python if python.starts_with("python") && call.has_any(&["-m"]) => &["alembic", "flask", "django"],
+        python if python.starts_with("python") => &["manage.py"],
+        _ => &[],
+    };
+    let found = scripts.iter().find_map(|script| Some((*script, behind(words, script)?)));
+    match found {
+        Some(("ace.js" | "ace.ts", rest)) => ("ace".to_owned(), rest),
+        Some(("django", rest)) => ("django-admin".to_owned(), rest),
+        Some((script, rest)) => (script.to_owned(), rest),
+        None => (name, words),
+    }
+}
+
 /// Tools of databases, for which a test is no different.
-fn dropped(call: &Call, words: &[&str]) -> Option<&'static str> {
-    Some(match (call.name().as_str(), words) {
+fn dropped(call: &Call, tool: &str, words: &[&str]) -> Option<&'static str> {
+    Some(match (tool, words) {
         ("dropdb" | "dropuser", _) | ("mysqladmin", ["drop", ..]) => "it drops a database",
         ("redis-cli" | "valkey-cli" | "keydb-cli", words) if keys(call, words) => "it deletes every key of a database",
         ("mongosh" | "mongo", _) if mongo(call) => "it drops a database or a collection",
@@ -72,13 +107,43 @@ fn dropped(call: &Call, words: &[&str]) -> Option<&'static str> {
         ("dotnet" | "dotnet-ef", ["ef", "database", "drop", ..] | ["database", "drop", ..]) => "it drops a database",
         ("supabase", ["db", "reset", ..]) => "it resets a database",
         ("diesel" | "sqlx", ["database", "reset" | "drop", ..]) | ("dbmate", ["drop", ..]) => "it drops a database",
+        ("sqlx", ["migrate", "revert", ..])
+            if call.option(&["--target-version"]).is_some_and(|to| to.text() == "0") =>
+        {
+            "it takes back every migration"
+        }
         // It runs every command that it is given.
         ("flyway", words) if words.contains(&"clean") => "it drops every table",
         ("liquibase", words) if words.iter().any(|word| matches!(*word, "drop-all" | "dropAll" | "dropall")) => {
             "it drops every table"
         }
-        _ => return None,
+        ("cypher-shell", words) if words.iter().any(|code| empties_graph(code)) => {
+            "it deletes every node of a database"
+        }
+        (tool, words) => return verbs::reason(tools::TOOLS, tool, words, call),
     })
+}
+
+/// Whether a text deletes all that a model holds: `User.delete_all`, `User.objects.all().delete()`.
+fn empties_model(code: &str) -> bool {
+    let of_model = |call: &str| {
+        code.match_indices(call).any(|(at, _)| {
+            let before = code.get(..at).unwrap_or_default();
+            let name = before.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
+            name.is_some_and(|name| name.starts_with(char::is_uppercase))
+        })
+    };
+    of_model(".objects.all().delete()") || of_model(".delete_all") || of_model(".destroy_all")
+}
+
+/// Whether a text deletes every node: nothing is said about which.
+fn empties_graph(code: &str) -> bool {
+    let upper = code.to_uppercase();
+    upper.contains("DELETE")
+        && upper.contains("MATCH (")
+        && !upper.contains("WHERE")
+        && !upper.contains('{')
+        && !upper.contains(':')
 }
 
 /// Whether `pg_restore` drops what it restores, in a database and not into a file.
@@ -88,36 +153,38 @@ fn restores_over(call: &Call) -> bool {
 }
 
 /// Migrations and tasks of frameworks, which a database for tests may lose.
-fn migrated(call: &Call, words: &[&str]) -> Option<&'static str> {
-    let name = call.name();
-    let command = match name.as_str() {
-        "php" => behind(words, "artisan")?,
-        python if python.starts_with("python") => behind(words, "manage.py")?,
-        _ => words,
-    };
-    let tasks = ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"];
+fn migrated(call: &Call, tool: &str, words: &[&str]) -> Option<&'static str> {
+    let tasks =
+        ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset", "db:truncate_all", "db:seed:replant"];
     let drops = |word: &&str| tasks.iter().any(|task| word.starts_with(task));
-    Some(match (name.as_str(), command) {
+    let first = words.contains(&"db:migrate") && words.contains(&"VERSION=0");
+    let ends = |word: &&str| word.rsplit(':').next().is_some_and(|task| matches!(task, "flywayClean" | "dropAll"));
+    Some(match (tool, words) {
         // They run every task that they are given.
-        ("rails" | "rake", words) if words.iter().any(drops) && !lists_tasks(call) => "it drops or resets a database",
+        ("rails" | "rake", words) if (first || words.iter().any(drops)) && !lists_tasks(call) => {
+            "it drops or resets a database"
+        }
+        ("rails", ["runner" | "r", code, ..]) if empties_model(code) => "it deletes every row of a table",
+        ("manage.py" | "django-admin", ["shell" | "shell_plus", ..])
+            if call.option(&["-c", "--command"]).is_some_and(|code| empties_model(&code.text())) =>
+        {
+            "it deletes every row of a table"
+        }
         ("sequelize" | "sequelize-cli", ["db:drop" | "db:migrate:undo:all", ..]) => "it drops a database",
         ("knex", ["migrate:rollback", ..]) if call.has_any(&["--all"]) => "it takes back every migration",
         ("alembic", ["downgrade", "base", ..]) => "it takes back every migration",
-        ("php" | "artisan", ["migrate:fresh" | "migrate:reset" | "migrate:refresh" | "db:wipe", ..]) => {
-            "it drops every table"
-        }
+        ("artisan", ["migrate:fresh" | "migrate:reset" | "migrate:refresh" | "db:wipe", ..]) => "it drops every table",
         ("mix", ["ecto.drop" | "ecto.reset", ..]) => "it drops a database",
         ("mix", ["do", words @ ..])
             if words.iter().any(|word| matches!(word.trim_end_matches(','), "ecto.drop" | "ecto.reset")) =>
         {
             "it drops a database"
         }
-        (name, ["flush" | "reset_db", ..])
-            if name.starts_with("python") || matches!(name, "manage.py" | "django-admin") =>
-        {
-            "it empties a database"
+        ("gradle" | "gradlew", words) if words.iter().any(ends) => "it drops every table",
+        ("mvn" | "mvnw", words) if words.iter().any(|word| matches!(*word, "flyway:clean" | "liquibase:dropAll")) => {
+            "it drops every table"
         }
-        _ => return None,
+        (tool, words) => return verbs::reason(tools::TASKS, tool, words, call),
     })
 }
 
@@ -173,6 +240,11 @@ fn hosted(site: &Site<'_>, call: &Call, words: &[&str]) -> Option<Findings> {
         ("wrangler", ["d1", "execute", ..]) if !call.has_any(&["--local"]) => (&["--command"], &["--file"]),
         ("turso", ["db", "shell", ..]) => (&[], &[]),
         ("prisma", ["db", "execute", ..]) => (&[], &["--file"]),
+        ("wp", ["db", "query" | "cli", ..]) | ("drush", ["sql:query" | "sql-query" | "sqlq" | "sql:cli", ..]) => {
+            (&[], &["--file"])
+        }
+        (name, [.., "dbshell"]) if name.starts_with("python") || name == "manage.py" => (&[], &[]),
+        ("rails", ["dbconsole" | "db", ..]) => (&[], &[]),
         _ => return None,
     };
     Some(client_call(site, call, &call.name(), options))
@@ -206,7 +278,7 @@ fn client_call(site: &Site<'_>, call: &Call, client: &str, options: (&[&str], &[
             throwaway = operands.first().is_none_or(|file| is_throwaway(site, file));
             texts.extend(operands.iter().skip(1).map(Field::to_code));
         }
-        "bq" | "turso" => texts.extend(call.operands().iter().map(|field| field.text())),
+        "bq" | "turso" | "wp" | "drush" => texts.extend(call.operands().iter().map(|field| field.text())),
         _ => {}
     }
     let named = call.options(files).into_iter().filter_map(|field| field.known());
@@ -261,6 +333,7 @@ fn keys(call: &Call, words: &[&str]) -> bool {
         let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
         match plain.as_slice() {
             ["flushall" | "flushdb", ..] | ["del" | "unlink", "*"] => true,
+            ["shutdown", "nosave", ..] => true,
             ["eval", code @ ..] => code.iter().any(|word| word.contains("flushall") || word.contains("flushdb")),
             _ => false,
         }

@@ -21,8 +21,10 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
         }
         "unlink" => targets::judge(site, call.place, Manner::Files, &owned(call.operands())),
         "shred" | "srm" | "wipe" | "gshred" => erased(site, call),
+        // They read patterns themselves.
         "rimraf" | "del-cli" | "trash-empty" => {
-            targets::judge(site, call.place, Manner::Recursive, &owned(call.operands()))
+            let patterns: Vec<Field> = call.operands().into_iter().map(Field::to_pattern).collect();
+            targets::judge(site, call.place, Manner::Recursive, &patterns)
         }
         "find" | "gfind" => return find::judge(site, call),
         "rsync" => rsync(site, call),
@@ -78,7 +80,9 @@ fn rsync(site: &Site<'_>, call: &Call) -> Option<Hold> {
 
 /// `tar --remove-files`: what it packs is gone afterwards. Into nothing it is deleted; from outside it is taken away.
 fn archived(site: &Site<'_>, call: &Call) -> Option<Hold> {
-    let archive = call.option(&["-f", "--file"]).map(|field| field.text());
+    let letters = call.args.get(1).filter(|field| is_letters_of_tar(call, field) && field.text().contains('f'));
+    let archive = call.option(&["-f", "--file"]).or_else(|| letters.and(call.args.get(2)).cloned());
+    let archive = archive.map(|field| field.text());
     let nowhere = archive.as_deref().is_none_or(|archive| matches!(archive, "-" | "/dev/null"));
     let packed: Vec<Field> = owned(call.operands())
         .into_iter()

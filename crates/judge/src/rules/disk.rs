@@ -50,6 +50,9 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
             "it makes an encrypted volume unreadable"
         }
         "lvremove" | "vgremove" | "pvremove" => "it removes a volume",
+        "lvreduce" if !call.has_any(&["-t", "--test"]) => "it makes a volume smaller than what is on it",
+        "xfs_repair" if call.has_short(&['L']) => "it throws away the log of a file system",
+        "ddrescue" | "dcfldd" | "bmaptool" if devices(site, call) => "it overwrites a device",
         "zpool" | "zfs" if matches!(verb, "destroy" | "labelclear" | "rollback") && !call.has_short(&['n']) => {
             "it destroys a pool, a data set or newer snapshots"
         }
@@ -57,12 +60,17 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
             "it deletes a subvolume or a device"
         }
         "mdadm" if call.has_any(&["--zero-superblock"]) => "it erases the description of a disk array",
+        "mdadm" if call.has_any(&["--create", "-C"]) => "it makes a disk array over what is on its disks",
         "hdparm" if words.iter().any(|word| word.starts_with("--security-erase")) => "it erases a disk",
         "nvme" if matches!(verb, "format" | "sanitize") => "it erases a disk",
         "badblocks" if call.has_short(&['w']) => "it writes test patterns over a disk",
         "diskutil"
             if command.iter().take(2).any(|word| {
-                word.to_lowercase().starts_with("erase") || word.starts_with("partition") || word == "zeroDisk"
+                let word = word.to_lowercase();
+                word.starts_with("erase")
+                    || word.starts_with("delete")
+                    || word.starts_with("partition")
+                    || word == "zerodisk"
             }) =>
         {
             "it erases a disk"

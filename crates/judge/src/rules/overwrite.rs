@@ -12,6 +12,7 @@ use self::writing::{Writing, judge_path, written};
 use crate::hold::Hold;
 use crate::line::call::{Call, Place, Redirection};
 use crate::line::field::Field;
+use crate::line::stream::Stream;
 use crate::site::Site;
 use crate::world::Last;
 use tripwire_shell::RedirectKind;
@@ -54,6 +55,10 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         }
         "cp" | "gcp" | "install" | "mv" | "gmv" | "rsync" => destination::judge(site, call),
         "openssl" => each(call.options(&["-out"]).iter().collect(), Writing::Replaced),
+        // It asks before it writes over a key; an answer that is piped in is no answer of a person.
+        "ssh-keygen" if call.stdin != Stream::Closed && !call.has_short(&['l', 'y', 'R', 'F', 'Y']) => {
+            each(call.options(&["-f"]).iter().collect(), Writing::Replaced)
+        }
         "curl" => each(call.options(&["-o", "--output"]).iter().collect(), Writing::Replaced),
         "wget" => each(call.options(&["-O", "--output-document"]).iter().collect(), Writing::Replaced),
         "ln" if call.has_short(&['f']) || call.has_any(&["--force"]) => link(site, call),

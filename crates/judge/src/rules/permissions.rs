@@ -16,7 +16,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     {
         return None;
     }
-    let skip = usize::from(call.option(&["--reference"]).is_none());
+    let skip = usize::from(call.option(&["--reference"]).is_none() && call.name() != "setfacl");
     for field in call.operands().into_iter().skip(skip) {
         let cwd = site.state.cwd();
         for spot in site.world.spots(field, cwd) {

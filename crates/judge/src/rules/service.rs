@@ -1,6 +1,8 @@
 //! Services: clusters, clouds, containers with data, packages and repositories that others rely on.
 
-use super::storage;
+mod clients;
+
+use super::{storage, verbs};
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
 use crate::line::command;
@@ -13,7 +15,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     }
     let words = command::words(call);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let kinds = [clusters, infrastructure, containers, clouds, hosting, stores, backups];
+    let kinds = [clusters, infrastructure, containers, clouds, hosting, stores, backups, listed];
     let reason = kinds.iter().find_map(|kind| kind(call, &words)).or_else(|| forge(site, call, &words))?;
     Some(Hold::plain(GuardRule::Service, reason))
 }
@@ -21,6 +23,11 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
 const VOLUMES: &str = "it deletes volumes with the data in them";
 const CLOUD: &str = "it deletes something in the cloud";
 const PACKAGE: &str = "it removes a published package";
+
+/// What the table says.
+fn listed(call: &Call, words: &[&str]) -> Option<&'static str> {
+    verbs::reason(clients::CLIENTS, &call.name(), words, call)
+}
 
 fn clusters(call: &Call, words: &[&str]) -> Option<&'static str> {
     Some(match (call.name().as_str(), words) {
@@ -126,6 +133,11 @@ fn containers(call: &Call, words: &[&str]) -> Option<&'static str> {
 fn clouds(call: &Call, words: &[&str]) -> Option<&'static str> {
     let lost = match (call.name().as_str(), words) {
         ("aws", words) => amazon(words),
+        // They know only this machine's settings.
+        ("gcloud", ["config" | "auth" | "components", ..]) | ("az", ["config" | "cache" | "extension", ..]) => false,
+        ("az", ["deployment", _, "create", ..] | ["deployment", "create", ..]) => {
+            call.option(&["--mode"]).is_some_and(|mode| mode.text().eq_ignore_ascii_case("complete"))
+        }
         // Objects and buckets have a rule of their own.
         ("gcloud" | "az", ["storage", ..] | ["alpha" | "beta", "storage", ..]) => false,
         ("gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci" | "scw" | "vultr-cli", words)
@@ -191,6 +203,7 @@ fn verb_of<'w>(words: &[&'w str]) -> Option<&'w str> {
         "logout",
         "use",
         "activate",
+        "save",
     ];
     let starts = ["list-", "get-", "describe-", "set-", "add-", "print-", "create-", "update-"];
     let is_verb = |word: &&str| verbs.contains(word) || starts.iter().any(|start| word.starts_with(start));
@@ -207,7 +220,8 @@ fn amazon(words: &[&str]) -> bool {
         [_, _, "help", ..] => false,
         // One thing by its full name.
         ["s3api", "delete-object", ..] | ["dynamodb", "delete-item", ..] | ["sqs", "delete-message", ..] => false,
-        ["kms", "schedule-key-deletion", ..] => true,
+        ["kms", "schedule-key-deletion", ..] | ["organizations", "close-account", ..] => true,
+        ["ec2", "release-address" | "deregister-image", ..] => true,
         [_, operation, ..] => deletes(operation),
         _ => false,
     }
@@ -221,6 +235,12 @@ fn hosting(call: &Call, words: &[&str]) -> Option<&'static str> {
             application
         }
         ("fly" | "flyctl", ["destroy", ..] | [_, "destroy", ..]) => application,
+        ("fly" | "flyctl", ["apps" | "app" | "volumes" | "volume" | "vol" | "vols", verb, ..])
+            if matches!(*verb, "delete" | "rm" | "remove") =>
+        {
+            application
+        }
+        ("heroku", ["pg:copy" | "pg:restore" | "pg:backups:restore", ..]) => "it puts other data over a database",
         (
             "vercel",
             ["remove" | "rm", ..] | ["project" | "projects" | "domains" | "dns" | "env", "remove" | "rm", ..],
@@ -250,8 +270,19 @@ fn stores(call: &Call, words: &[&str]) -> Option<&'static str> {
         (name, _) if name.starts_with("kafka-topics") && call.has_any(&["--delete"]) => {
             "it deletes a topic with its messages"
         }
+        (name, _) if name.starts_with("kafka-delete-records") => "it deletes a topic's messages",
+        (name, _) if name.starts_with("kafka-consumer-groups") && call.has_any(&["--delete", "--delete-offsets"]) => {
+            "it deletes what consumers have read"
+        }
+        ("hdfs" | "hadoop", _) => return hadoop(call),
         _ => return None,
     })
+}
+
+/// `hdfs dfs -rm -r`: its verbs are written like options.
+fn hadoop(call: &Call) -> Option<&'static str> {
+    let removes = call.has_any(&["-rmr"]) || (call.has_any(&["-rm"]) && call.has_any(&["-r", "-R", "-rf"]));
+    removes.then_some("it deletes folders of a store")
 }
 
 fn backups(call: &Call, words: &[&str]) -> Option<&'static str> {
@@ -270,6 +301,10 @@ fn forge(site: &Site<'_>, call: &Call, words: &[&str]) -> Option<&'static str> {
     let method = call.option(&["-X", "--method"]).map(|field| field.text().to_uppercase());
     let lost = match (words, method.as_deref()) {
         (["repo" | "release" | "project" | "secret" | "gist", "delete" | "remove", ..], _) => true,
+        (["api", "graphql", ..], _) => {
+            let deleting = ["deleteRepository(", "deletePackageVersion(", "deleteIssue(", "deleteProjectV2("];
+            call.words().iter().any(|word| deleting.iter().any(|name| word.contains(name)))
+        }
         (["api", address, ..], Some("DELETE")) => !is_passing(site, address),
         (["api", address, ..], Some("PATCH" | "PUT" | "POST")) => {
             branch_of(address).is_some_and(|branch| site.world.facts.protects(branch))

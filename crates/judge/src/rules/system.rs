@@ -29,12 +29,18 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         {
             "it switches the machine off or restarts it"
         }
+        "systemctl" if verb == "isolate" && says_target(&command) => "it switches the machine off or restarts it",
+        "loginctl" if matches!(verb, "terminate-user" | "kill-user" | "terminate-seat") => {
+            "it ends every process of a user"
+        }
         "kill" if ends_everything(&words) => "it ends every process that this user may end",
         "killall5" => "it ends every process",
         "pkill" | "killall" if says(&["-u", "-U", "--user", "--euid"]) && call.operands().len() <= 1 => {
             "it ends every process of a user"
         }
         "userdel" | "deluser" | "groupdel" | "delgroup" => "it deletes a user or a group",
+        "sysadminctl" if says(&["-deleteUser"]) => "it deletes a user or a group",
+        "dscl" if says(&["-delete", "delete"]) => "it deletes a user or a group",
         "iptables" | "ip6tables" if says(&["-F", "--flush", "-X"]) => "it empties the firewall",
         "nft" if verb.split(' ').next() == Some("flush") && !says(&["-c", "--check"]) => "it empties the firewall",
         "ufw" if verb == "reset" && !call.is_dry_run() => "it empties the firewall",
@@ -55,6 +61,12 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
         _ => return None,
     };
     Some(Hold::plain(GuardRule::System, reason))
+}
+
+/// Whether a target ends what runs: `rescue.target`.
+fn says_target(command: &[String]) -> bool {
+    let target = command.get(1).map(|word| word.trim_end_matches(".target")).unwrap_or_default();
+    matches!(target, "rescue" | "emergency" | "poweroff" | "reboot" | "halt" | "kexec")
 }
 
 /// `crontab`: deleting the schedule, or replacing it by one that is not made from it.

@@ -3,7 +3,7 @@
 use super::regex::{self, Syntax};
 use crate::line::field::{Atom, Field, fits};
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Deepest nesting of brackets in an expression.
 const DEPTH_MAX: usize = 32;
@@ -106,10 +106,16 @@ impl Truth {
     }
 }
 
+/// Where a search begins, and how its line writes that: the names that a search tests begin so, wherever it is on the disk.
+pub(super) struct Root {
+    pub(super) path: PathBuf,
+    pub(super) written: String,
+}
+
 /// One entry while it is looked at.
 pub(super) struct Visit<'v> {
     pub(super) path: &'v Path,
-    pub(super) root: &'v Path,
+    pub(super) root: &'v Root,
     pub(super) reached: Vec<usize>,
     pub(super) pruned: Truth,
 }
@@ -368,15 +374,17 @@ fn is_empty(path: &Path) -> Truth {
 }
 
 /// Whether a path passes a test of its name.
-fn is_met(pattern: &[Atom], on: On, path: &Path, root: &Path) -> bool {
+fn is_met(pattern: &[Atom], on: On, path: &Path, root: &Root) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let below = path.strip_prefix(root).map(|rest| format!("./{}", rest.display())).unwrap_or_default();
+    let below = match path.strip_prefix(&root.path) {
+        Ok(rest) if rest.as_os_str().is_empty() => root.written.clone(),
+        Ok(rest) => format!("{}/{}", root.written.trim_end_matches('/'), rest.display()),
+        Err(_) => path.display().to_string(),
+    };
     match on {
         On::Name => fits(pattern, &name),
         On::NameInAnyCase => fits(pattern, &name.to_lowercase()),
-        On::Path => fits(pattern, &below) || fits(pattern, &path.display().to_string()),
-        On::PathInAnyCase => {
-            fits(pattern, &below.to_lowercase()) || fits(pattern, &path.display().to_string().to_lowercase())
-        }
+        On::Path => fits(pattern, &below),
+        On::PathInAnyCase => fits(pattern, &below.to_lowercase()),
     }
 }

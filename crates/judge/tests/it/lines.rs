@@ -1,4 +1,4 @@
-//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl`, `shell_lines.jsonl`, `pairs.jsonl` and `command_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl`, `shell_lines.jsonl`, `pairs.jsonl`, `command_lines.jsonl` and `client_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
 //!
 //! `readings.txt` holds what was read behind each of them: the rule, the commands that would run, and what would be lost. A
 //! change of it is written with `TRIPWIRE_BLESS=1 cargo test --workspace --test it the_readings_are_those_of_the_tables`,
@@ -34,6 +34,7 @@ pub(crate) fn table() -> Vec<Line> {
         include_str!("shell_lines.jsonl"),
         include_str!("pairs.jsonl"),
         include_str!("command_lines.jsonl"),
+        include_str!("client_lines.jsonl"),
     ];
     files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -191,6 +192,11 @@ fn floor_1_lines_in_states_that_are_easily_forgotten() {
 #[test]
 fn floor_1_lines_with_names_that_are_partly_known() {
     check(&["heap"]);
+}
+
+#[test]
+fn floor_1_lines_with_names_that_a_file_lists() {
+    check(&["lists"]);
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Situation {
             }
             "modules" => here.modules(),
             "heap" => here.heap(),
+            "lists" => here.lists(),
             other => panic!("no state `{other}`"),
         }
     }
@@ -137,6 +138,22 @@ impl Situation {
         self.write("ws/7/a.md", "a\n");
         self.write("ws/n", "1\n");
         self.write("ws/names", "f1\nf2\nf3\nf4\n");
+    }
+
+    /// Files that list names: of tracked files, of build products, of work that git does not know, of files elsewhere.
+    fn lists(&self) {
+        self.write("ws/tracked.lst", "docs/guide.md\nREADME.md\n");
+        self.write("ws/product.lst", "target/debug/x\nnode_modules/a/index.js\n");
+        self.write("ws/work.lst", "d/f1\nd/f2\nd/f3\nd/f4\n");
+        self.write("ws/dirs.lst", "d\npart1\n");
+        self.write("ws/outside.lst", "/etc/passwd\n/etc/hostname\n");
+        self.write("ws/VERSION", "1.2.3\n");
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "lists"]);
+        for number in 1..5 {
+            self.write(&format!("ws/d/f{number}"), "f\n");
+            self.write(&format!("ws/part{number}/work.txt"), "w\n");
+        }
     }
 
     /// A submodule with a change and a file that nothing else holds.

@@ -3,6 +3,7 @@
 //! Only what is plainly written is seen: commands between `;`, `|`, braces and line ends, with their quoted arguments. What
 //! comes out of a listing through a pipe is judged as everything in the folder that is listed.
 
+use crate::findings::{Findings, Run};
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::Call;
 use crate::line::field::{Field, Origin};
@@ -16,23 +17,56 @@ const LISTERS: [&str; 4] = ["get-childitem", "gci", "ls", "dir"];
 /// Options whose value is no path that is deleted.
 const OTHER_VALUES: [&str; 6] = ["-filter", "-include", "-exclude", "-erroraction", "-ea", "-stream"];
 
+/// Commands of the machine itself, and why they are held.
+const OTHERS: [(&str, GuardRule, &str); 9] = [
+    ("format-volume", GuardRule::Disk, "it makes a new file system over what is there"),
+    ("clear-disk", GuardRule::Disk, "it erases a disk"),
+    ("initialize-disk", GuardRule::Disk, "it changes the partitions of a disk"),
+    ("remove-partition", GuardRule::Disk, "it changes the partitions of a disk"),
+    ("stop-computer", GuardRule::System, "it switches the machine off"),
+    ("restart-computer", GuardRule::System, "it switches the machine off or restarts it"),
+    ("remove-localuser", GuardRule::System, "it deletes a user or a group"),
+    ("clear-eventlog", GuardRule::System, "it deletes a log of the system"),
+    ("remove-vm", GuardRule::Service, "it deletes a machine"),
+];
+/// Words of the language, and commands that change the shell itself.
+const OWN_WORDS: [&str; 12] =
+    ["if", "else", "elseif", "foreach", "for", "while", "function", "try", "catch", "return", "cd", "param"];
+/// How deep texts of code may lie in one another.
+const DEPTH_MAX: usize = 4;
+
 /// Judges PowerShell's code.
-pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
+pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     if !matches!(call.name().to_ascii_lowercase().as_str(), "pwsh" | "powershell" | "pwsh-preview") {
-        return None;
+        return Findings::default();
     }
     let words: Vec<String> = call.words().iter().map(|word| word.to_ascii_lowercase()).collect();
     if words.iter().any(|word| word.len() > 1 && "-encodedcommand".starts_with(word.as_str())) {
         let reason = "code that was encoded would be run without anybody reading it";
-        return Some(Hold::plain(GuardRule::PipeToShell, reason));
+        return Some(Hold::plain(GuardRule::PipeToShell, reason)).into();
     }
-    let at = words.iter().position(|word| word.len() > 1 && "-command".starts_with(word.as_str()))?;
+    let Some(at) = words.iter().position(|word| word.len() > 1 && "-command".starts_with(word.as_str())) else {
+        return Findings::default();
+    };
     let code: Vec<String> = call.args.iter().skip(at + 2).map(Field::to_code).collect();
+    let mut findings = Findings::default();
+    judge_code(site, call, &code.join(" "), &mut findings, DEPTH_MAX);
+    findings
+}
+
+/// Judges a text of code, up to the first command that is held.
+fn judge_code(site: &Site<'_>, call: &Call, code: &str, findings: &mut Findings, depth: usize) {
     let mut piped = Vec::new();
-    for command in commands(site, &code.join(" ")) {
+    let mut removes_folder = false;
+    for command in commands(site, code) {
         let Command { words, joined } = command;
         let Some((name, rest)) = words.split_first() else { continue };
+        if std::mem::take(&mut removes_folder) {
+            let folder = std::slice::from_ref(name);
+            findings.hold = targets::judge(site, call.place, Manner::Recursive, folder);
+        }
         let name = name.text().to_ascii_lowercase();
+        removes_folder = name.ends_with("io.directory]::delete");
         let mut targets = operands(rest);
         if REMOVERS.contains(&name.as_str()) && !has(rest, "-whatif") {
             if targets.is_empty() && joined == Joined::Piped {
@@ -40,14 +74,29 @@ pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
             }
             let recursive = rest.iter().any(|word| word.text().to_ascii_lowercase().starts_with("-r"));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
-            if let Some(hold) = targets::judge(site, call.place, manner, &targets) {
-                return Some(hold);
-            }
+            findings.hold = targets::judge(site, call.place, manner, &targets);
         } else if LISTERS.contains(&name.as_str()) {
             piped = if targets.is_empty() { vec![Field::of(".")] } else { targets };
+        } else if let Some((_, rule, reason)) = OTHERS.iter().find(|(own, ..)| *own == name) {
+            findings.hold = (!has(rest, "-whatif")).then(|| Hold::plain(*rule, reason));
+        } else if matches!(name.as_str(), "invoke-expression" | "iex") && depth > 0 {
+            judge_code(site, call, &Field::joined(&targets).to_code(), findings, depth - 1);
+        } else if matches!(name.as_str(), "clear-content" | "clc") {
+            let emptied = [vec![Field::of("truncate"), Field::of("-s0")], targets].concat();
+            findings.runs.push(Run::Program(call.with_args(emptied)));
+        } else if is_program(&name) {
+            findings.runs.push(Run::Program(call.with_args(words)));
+        }
+        if findings.hold.is_some() {
+            return;
         }
     }
-    None
+}
+
+/// Whether a name is that of a program, and none of a command of the shell, which is named like `Get-Item`.
+fn is_program(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._/".contains(letter);
+    name.chars().all(plain) && !OWN_WORDS.contains(&name)
 }
 
 /// One command, and how it hangs together with the one before.

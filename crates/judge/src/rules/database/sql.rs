@@ -110,6 +110,8 @@ fn is_destructive(statement: &[&str]) -> bool {
         ["DO", rest @ ..] => rest.windows(2).any(|pair| {
             matches!(pair, ["DROP", "TABLE" | "SCHEMA" | "DATABASE"] | ["TRUNCATE", _] | ["EXECUTE", "TRUNCATE"])
         }),
+        // As ClickHouse writes a deletion.
+        ["ALTER", "TABLE", _, "DELETE", rest @ ..] => holds_for_all(rest),
         ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| {
             let kept = ["CONSTRAINT", "DEFAULT", "INDEX", "KEY", "NOT", "FOREIGN", "PRIMARY", "IDENTITY"];
             matches!(pair, ["DROP", what] if !kept.contains(what))
