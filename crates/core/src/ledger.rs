@@ -107,7 +107,8 @@ impl Explain for ReserveError {
 pub struct Settlement {
     /// What was booked on every account of the path.
     pub booked: MicroUsd,
-    /// What was booked beyond the reservation; the first account of the path is closed if there is any (`RESERVE_SHORT`).
+    /// What was booked beyond the reservation; the caller's account is closed if there is any (`RESERVE_SHORT`). An agent's is
+    /// that of its session.
     pub excess: MicroUsd,
     /// The accounts, the caller's first.
     pub path: Vec<AccountId>,
@@ -176,6 +177,7 @@ impl Ledger {
         self.move_on(today);
         let reservation = self.open.remove(&id)?;
         let excess = cost.minus(reservation.amount);
+        let caller = caller_of(reservation.path.iter().map(|(account, _)| account));
         for (position, (account, period)) in reservation.path.iter().enumerate() {
             let Some(account) = self.accounts.get_mut(account) else { continue };
             account.total = account.total.plus(cost);
@@ -185,7 +187,7 @@ impl Ledger {
                 account.settled = account.settled.plus(cost);
                 account.excess = account.excess.plus(excess);
             }
-            if position == 0 && !excess.is_zero() {
+            if position == caller && !excess.is_zero() {
                 account.close();
             }
         }
@@ -207,6 +209,7 @@ impl Ledger {
     /// Books a call of an earlier process again, from its record: nothing is reserved, because whoever reserved it is gone.
     pub fn restore(&mut self, call: &SettledCall) {
         self.move_on(call.day);
+        let caller = caller_of(call.path.iter());
         for (position, id) in call.path.iter().enumerate() {
             let account = self.accounts.entry(id.clone()).or_default();
             account.total = account.total.plus(call.micro_usd);
@@ -215,10 +218,31 @@ impl Ledger {
                 account.settled = account.settled.plus(call.micro_usd);
                 account.excess = account.excess.plus(call.excess);
             }
-            if position == 0 && !call.excess.is_zero() {
+            if position == caller && !call.excess.is_zero() {
                 account.close();
             }
         }
+    }
+
+    /// Books what was paid without a reservation here: before the account was opened, or from another ledger that reserved it.
+    ///
+    /// # Errors
+    /// When an account is missing; then nothing was booked anywhere.
+    pub fn book(
+        &mut self,
+        account: &AccountId,
+        paid: MicroUsd,
+        today: UtcDate,
+    ) -> Result<Vec<AccountId>, ReserveError> {
+        self.move_on(today);
+        let path = self.path(account)?;
+        for id in &path {
+            let Some(account) = self.accounts.get_mut(id) else { continue };
+            account.total = account.total.plus(paid);
+            account.calls = account.calls.saturating_add(1);
+            account.settled = account.settled.plus(paid);
+        }
+        Ok(path)
     }
 
     /// What is left for a call of this account: the least of its path; `None` where no budget applies.
@@ -293,4 +317,10 @@ impl Ledger {
             account.move_on(today);
         }
     }
+}
+
+/// The place of the caller in a path: the first account that is no agent's. An agent is a part of its session: were it closed
+/// alone, the next one would go on with the same money.
+fn caller_of<'a>(mut path: impl Iterator<Item = &'a AccountId>) -> usize {
+    path.position(|account| account.kind != AccountKind::Agent).unwrap_or(0)
 }

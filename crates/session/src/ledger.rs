@@ -6,7 +6,7 @@
 use crate::driver::DriverError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::ledger::{CALL_DURATION, LedgerRecord};
+use tripwire_core::ledger::{AccountId, CALL_DURATION, LedgerRecord, SettledCall};
 use tripwire_core::record::canonical;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::storage::kept::KeptDisk;
@@ -62,6 +62,20 @@ impl LedgerBook {
             Err(JournalError::NoSession(_)) => Ok(None),
             Err(error) => Err(of_ledger(&paths, error)),
         }
+    }
+
+    /// The calls that were booked on an account of a workspace, oldest first, whoever wrote them down.
+    ///
+    /// # Errors
+    /// When its ledger is damaged.
+    pub fn calls_of(layout: &Layout, account: &AccountId) -> Result<Vec<SettledCall>, DriverError> {
+        let mut calls = Vec::new();
+        let Some(book) = Self::look(layout)? else { return Ok(calls) };
+        book.each(|line| match line.record {
+            LedgerRecord::Settled(call) if call.path.contains(account) => calls.push(*call),
+            LedgerRecord::Settled(_) | LedgerRecord::Refused { .. } | LedgerRecord::Noted { .. } => {}
+        })?;
+        Ok(calls)
     }
 
     /// How many records verify, from the first to the last; nothing where a workspace has no ledger.

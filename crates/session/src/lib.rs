@@ -3,6 +3,7 @@
 pub mod approval_link;
 pub mod approvals;
 pub mod body;
+pub mod booked_ledger;
 pub mod driver;
 pub mod ended;
 pub mod execution;

@@ -2,6 +2,7 @@
 
 use crate::label::Label;
 use crate::units::MicroUsd;
+use alloc::format;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,18 @@ impl AccountId {
     #[must_use]
     pub fn new(kind: AccountKind, name: &str) -> Self {
         Self { kind, name: Label::cut(name) }
+    }
+
+    /// The account of a session.
+    #[must_use]
+    pub fn session(name: &str) -> Self {
+        Self::new(AccountKind::Session, name)
+    }
+
+    /// The account of an agent of a session, whose name it begins with.
+    #[must_use]
+    pub fn agent(session: &Self, name: &str) -> Self {
+        Self::new(AccountKind::Agent, &format!("{}/{name}", session.name))
     }
 }
 

@@ -307,3 +307,52 @@ fn gate_8_an_account_that_the_configuration_no_longer_names_takes_no_calls_and_k
     ledger.settle(call, MicroUsd::new(4), day(16)).unwrap();
     assert_eq!(ledger.account(&key).unwrap().total(), MicroUsd::new(4));
 }
+
+/// A session with two agents below it.
+fn one_tree(limit: u64) -> (Ledger, AccountId, [AccountId; 2]) {
+    let session = AccountId::session("s");
+    let agents = ["model", "advisor"].map(|name| AccountId::agent(&session, name));
+    let mut ledger = Ledger::default();
+    let budget = Some(Budget { limit: MicroUsd::new(limit), period: Period::Whole });
+    ledger.set(session.clone(), AccountSettings { parent: None, budget });
+    for agent in &agents {
+        ledger.set(agent.clone(), AccountSettings { parent: Some(session.clone()), budget: None });
+    }
+    (ledger, session, agents)
+}
+
+#[test]
+fn gate_8_an_agent_that_costs_more_than_reserved_closes_its_session_and_so_all_other_agents() {
+    let (mut ledger, session, [model, advisor]) = one_tree(100);
+    assert_eq!(model.to_string(), "agent s/model");
+    let call = ledger.reserve(&model, MicroUsd::new(10), day(16)).unwrap();
+    let journal = ledger.settle(call, MicroUsd::new(11), day(16)).unwrap();
+    assert_eq!(journal.path, [model.clone(), session.clone()]);
+    assert!(ledger.account(&session).unwrap().is_closed() && !ledger.account(&model).unwrap().is_closed());
+    let closed = Err(ReserveError::Closed { account: session.clone() });
+    for agent in [&advisor, &model, &session] {
+        assert_eq!(ledger.reserve(agent, MicroUsd::new(1), day(16)), closed);
+    }
+    let budget = Some(Budget { limit: MicroUsd::new(200), period: Period::Whole });
+    ledger.set(session, AccountSettings { parent: None, budget });
+    assert!(ledger.reserve(&advisor, MicroUsd::new(189), day(16)).is_ok(), "a person has looked");
+}
+
+#[test]
+fn gate_8_agents_of_a_session_spend_one_budget_and_what_was_paid_elsewhere_counts_in_it() {
+    let (mut ledger, session, [model, advisor]) = one_tree(100);
+    assert_eq!(ledger.book(&session, MicroUsd::new(30), day(16)), Ok(vec![session.clone()]));
+    let call = ledger.reserve(&model, MicroUsd::new(50), day(16)).unwrap();
+    assert!(ledger.reserve(&advisor, MicroUsd::new(21), day(16)).is_err(), "parallel questions share it");
+    let other = ledger.reserve(&advisor, MicroUsd::new(20), day(16)).unwrap();
+    ledger.settle(call, MicroUsd::new(50), day(16)).unwrap();
+    ledger.settle(other, MicroUsd::new(5), day(16)).unwrap();
+    assert_eq!(ledger.left(&model, day(16)), Ok(Some(MicroUsd::new(15))));
+    let total = |id: &AccountId| ledger.account(id).map(|account| (account.total().get(), account.calls()));
+    assert_eq!((total(&model), total(&advisor), total(&session)), (Some((50, 1)), Some((5, 1)), Some((85, 3))));
+    let stranger = AccountId::session("t");
+    assert_eq!(
+        ledger.book(&stranger, MicroUsd::new(1), day(16)),
+        Err(ReserveError::Unknown { account: stranger.clone() })
+    );
+}
