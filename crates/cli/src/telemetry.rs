@@ -61,6 +61,11 @@ mod built_in {
             self.follow(Source::Session { id: session.clone(), agent: agent.to_owned() });
         }
 
+        /// Exports a session of our own loop.
+        pub(crate) fn follow_own_loop(&self, session: &SessionId) {
+            self.follow(Source::OwnLoop { id: session.clone() });
+        }
+
         /// Sends what is left, within a bound.
         pub(crate) fn finish(&self) {
             if let Some(exporter) = &self.0 {
@@ -104,6 +109,8 @@ mod left_out {
         pub(crate) const fn follow_calls(&self) {}
 
         pub(crate) const fn follow_session(&self, _session: &SessionId, _agent: &str) {}
+
+        pub(crate) const fn follow_own_loop(&self, _session: &SessionId) {}
 
         pub(crate) const fn finish(&self) {}
     }

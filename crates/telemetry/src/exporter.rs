@@ -44,7 +44,15 @@ pub enum Source {
         /// Who works in it, for people.
         agent: String,
     },
+    /// A session of our own loop, whose own record tells its model calls: its lines in the ledger are the same calls.
+    OwnLoop {
+        /// Which.
+        id: SessionId,
+    },
 }
+
+/// What our own loop is called.
+const OWN_LOOP: &str = "tripwire";
 
 enum Order {
     /// With the ledger from where it ended when this was ordered.
@@ -173,12 +181,14 @@ impl ExportLoop {
 
     fn follow(&mut self, source: Source, ledger: Result<Follower<Disk>, JournalError>) {
         let (accounts, session) = match source {
-            Source::Calls => (Accounts::All, None),
-            Source::Session { id, agent } => (Accounts::Session(id.as_str().to_owned()), Some((id, agent))),
+            Source::Calls => (Some(Accounts::All), None),
+            Source::Session { id, agent } => (Some(Accounts::Session(id.as_str().to_owned())), Some((id, agent))),
+            Source::OwnLoop { id } => (None, Some((id, OWN_LOOP.to_owned()))),
         };
-        match ledger {
-            Ok(follower) => self.followed.push(Followed::Calls { follower, accounts }),
-            Err(error) => (self.talk)(&format!("telemetry: the ledger cannot be followed: {error}")),
+        match (ledger, accounts) {
+            (Ok(follower), Some(accounts)) => self.followed.push(Followed::Calls { follower, accounts }),
+            (Err(error), Some(_)) => (self.talk)(&format!("telemetry: the ledger cannot be followed: {error}")),
+            (Ok(_) | Err(_), None) => {}
         }
         if let Some((id, agent)) = session {
             let follower = Follower::from_start(Disk, SessionPaths::new(&self.geometry, &id));

@@ -328,7 +328,7 @@ fn plan(objective: String, engines: EngineSet, workspace: &Workspace, telemetry:
         replica: None,
         own_state: workspace::homes().own_state(),
         network: Reach::Off,
-        begun: Box::new(move |session| told.follow_session(session, "tripwire")),
+        begun: Box::new(move |session| told.follow_own_loop(session)),
     }
 }
 

@@ -33,6 +33,32 @@ fn tool(name: &str, status: Status) -> What {
 }
 
 #[test]
+fn gate_8_a_call_of_our_own_loop_is_told_once_although_its_session_and_the_ledger_have_it() {
+    let (fixture, receiver) = (Fixture::new(), Receiver::new(|_| 200));
+    let now = WallClock::from_epoch_ms(1_763_000_000_000);
+    let mut driver = Driver::begin(&fixture.layout, now, |_| Ok(())).unwrap();
+    let session = driver.session().clone();
+    let exporter = fixture.export(&receiver.address, Redactor::default());
+    exporter.follow(Source::OwnLoop { id: session.clone() });
+    let event = AgentEvent {
+        model: Some(Label::cut("gpt-5")),
+        input_tokens: Some(Tokens::new(70)),
+        output_tokens: Some(Tokens::new(9)),
+        cost_micro_usd: Some(MicroUsd::new(77)),
+        ..AgentEvent::default()
+    };
+    driver.take_now(What::Event(event), || now).unwrap();
+    let account = AccountId::session(session.as_str());
+    let path = vec![AccountId::agent(&account, "model"), account];
+    let mut book = LedgerBook::open(&fixture.layout).unwrap();
+    book.append_call(&settled("gpt-5", path, CallEnd::Complete), now, 300).unwrap();
+    drop(exporter);
+    let names: Vec<String> = receiver.spans().iter().map(|span| span.name.clone()).collect();
+    assert_eq!(names.iter().filter(|name| *name == "chat gpt-5").count(), 1, "{names:?}");
+    assert!(names.iter().any(|name| name == "invoke_agent tripwire"), "{names:?}");
+}
+
+#[test]
 fn gate_8_tool_calls_and_decisions_of_a_session_share_its_trace_and_carry_no_contents() {
     let (fixture, receiver) = (Fixture::new(), Receiver::new(|_| 200));
     let start = WallClock::from_epoch_ms(1_763_000_000_000);
