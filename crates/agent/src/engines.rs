@@ -29,7 +29,8 @@ mod retry;
 
 pub(crate) use engine::model_of;
 pub use engine::{
-    CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, MeasuredTurns, Question, ToolAnswer, ToolSpec, Turn,
+    Allowance, CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, MeasuredTurns, Question, ToolAnswer, ToolSpec,
+    Turn,
 };
 pub use error::{EngineError, WorkerStartError};
 pub use open::open;

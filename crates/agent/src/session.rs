@@ -15,6 +15,8 @@ mod error;
 mod facts;
 mod frontend;
 mod lost_question;
+mod model_question;
+mod money;
 mod outside;
 mod paid_engine;
 mod real_call;

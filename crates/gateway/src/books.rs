@@ -2,14 +2,13 @@
 
 use crate::admission::WorstCase;
 use crate::config::{Config, Key};
-use crate::incoming::Caller;
 use crate::key_rates::KeyRates;
 use std::time::Duration;
-use tripwire_core::label::Label;
 use tripwire_core::ledger::{
     AccountId, AccountKind, AccountSettings, Ledger, LedgerRecord, ReservationId, ReserveError, SettledCall,
 };
 use tripwire_core::units::MicroUsd;
+use tripwire_session::booked_ledger::BookedLedger;
 use tripwire_session::driver::DriverError;
 use tripwire_session::ledger::LedgerBook;
 use tripwire_workspace::clock;
@@ -24,11 +23,8 @@ pub(crate) const RELOAD: &str = "RELOAD";
 /// The ledger and everything that is kept with it.
 #[derive(Debug)]
 pub(crate) struct Books {
-    ledger: Ledger,
-    book: LedgerBook,
+    ledger: BookedLedger,
     rates: KeyRates,
-    /// Why the journal can no longer be written; then nothing passes.
-    pub(crate) broken: Option<String>,
 }
 
 impl Books {
@@ -43,14 +39,19 @@ impl Books {
             LedgerRecord::Noted { kind, .. } if kind.as_str() == RELOAD => ledger.configure(accounts(config)),
             LedgerRecord::Noted { .. } | LedgerRecord::Refused { .. } => {}
         })?;
-        Ok(Self { ledger, book, rates: KeyRates::default(), broken: None })
+        Ok(Self { ledger: BookedLedger::new(ledger, book), rates: KeyRates::default() })
     }
 
     /// Opens the ledger of a workspace for one session, which nobody has booked on before.
     pub(crate) fn of_session(layout: &Layout, config: &Config) -> Result<Self, DriverError> {
         let mut ledger = Ledger::default();
         ledger.configure(config.accounts.iter().cloned());
-        Ok(Self { ledger, book: LedgerBook::open(layout)?, rates: KeyRates::default(), broken: None })
+        Ok(Self { ledger: BookedLedger::new(ledger, LedgerBook::open(layout)?), rates: KeyRates::default() })
+    }
+
+    /// Why the journal can no longer be written; then nothing passes.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.ledger.broken()
     }
 
     /// Takes over a new configuration.
@@ -63,15 +64,25 @@ impl Books {
         self.ledger.set(account, settings);
     }
 
-    /// What is left for an account.
-    pub(crate) fn left(&mut self, account: &AccountId) -> Result<Option<MicroUsd>, ReserveError> {
-        self.ledger.left(account, clock::now().date())
+    /// Opens the account of an agent below its session's.
+    pub(crate) fn open_agent(&mut self, agent: &AccountId, session: &AccountId) {
+        self.ledger.open_agent(agent, session);
     }
 
-    /// Reserves a worst case, and its tokens in the minute of a caller's key.
-    pub(crate) fn reserve(&mut self, caller: &Caller, worst: &WorstCase) -> Result<ReservationId, ReserveError> {
-        let id = self.ledger.reserve(&caller.account, worst.amount, clock::now().date())?;
-        if let Some(key) = &caller.key {
+    /// What is left for an account.
+    pub(crate) fn left(&mut self, account: &AccountId) -> Result<Option<MicroUsd>, ReserveError> {
+        self.ledger.left(account)
+    }
+
+    /// Reserves a worst case, and its tokens in the minute of the caller's key.
+    pub(crate) fn reserve(
+        &mut self,
+        account: &AccountId,
+        key: Option<&Key>,
+        worst: &WorstCase,
+    ) -> Result<ReservationId, ReserveError> {
+        let id = self.ledger.reserve(account, worst.amount)?;
+        if let Some(key) = key {
             self.rates.hold(key, id, worst.tokens);
         }
         Ok(id)
@@ -84,15 +95,9 @@ impl Books {
     }
 
     /// Books a call and writes it down; the record gets its path and its excess here.
-    pub(crate) fn settle(&mut self, id: ReservationId, mut call: SettledCall, took: Duration) -> Option<SettledCall> {
-        let settled = self.ledger.settle(id, call.micro_usd, clock::now().date())?;
-        call.path = settled.path;
-        call.excess = settled.excess;
+    pub(crate) fn settle(&mut self, id: ReservationId, call: SettledCall, took: Duration) -> Option<SettledCall> {
+        let call = self.ledger.settle(id, call, took)?;
         self.rates.settle(id, call.usage.total(), clock::now().epoch_ms());
-        let record = LedgerRecord::Settled(Box::new(call.clone()));
-        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let written = self.book.append_call(&record, clock::now(), took_ms);
-        self.hear(written);
         Some(call)
     }
 
@@ -108,41 +113,26 @@ impl Books {
 
     /// Notes something that people should know.
     pub(crate) fn note(&mut self, kind: &str, text: &str) {
-        self.write(&[LedgerRecord::Noted { kind: Label::cut(kind), text: Label::cut(text) }]);
+        self.ledger.note(kind, text);
     }
 
     /// Notes a refusal.
     pub(crate) fn refused(&mut self, account: &AccountId, model: &str, reason: &str) {
-        let (account, model, reason) = (account.clone(), Label::cut(model), Label::cut(reason));
-        self.write(&[LedgerRecord::Refused { account, model, reason }]);
+        self.ledger.refused(account, model, reason);
     }
 
     /// Makes everything durable.
     pub(crate) fn sync(&mut self) {
-        if let Err(error) = self.book.sync() {
-            self.broken = Some(error.to_string());
-        }
+        self.ledger.sync();
     }
 
     /// Lets other processes have the ledger's lock.
     pub(crate) fn rest(&self) {
-        self.book.rest();
+        self.ledger.rest();
     }
 
     pub(crate) const fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    fn write(&mut self, records: &[LedgerRecord]) {
-        let written = self.book.append(records, clock::now());
-        self.hear(written);
-    }
-
-    /// What cannot be written down must not go on.
-    fn hear(&mut self, written: Result<(), DriverError>) {
-        if let Err(error) = written {
-            self.broken = Some(error.to_string());
-        }
+        self.ledger.ledger()
     }
 }
 

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain as _;
-use tripwire_core::ledger::{CallEnd, ReserveError};
+use tripwire_core::ledger::{AccountId, CallEnd, ReserveError};
 use tripwire_core::units::MicroUsd;
 use tripwire_session::shared_money::{MoneyPromise, SharedMoneyError};
 use tripwire_workspace::clock;
@@ -63,8 +63,7 @@ pub(crate) async fn carry_out(
     facts: RequestFacts,
 ) -> Result<Response<ReplyBody>, RefusedRequest> {
     let conversation = ask_door(shared, call, &facts).await?;
-    let mut attempt = reserve(shared, call, facts).await?;
-    attempt.open.conversation = conversation;
+    let mut attempt = reserve(shared, call, facts, &conversation).await?;
     let providers = in_order(shared, &call.provider);
     let last = providers.len() - 1;
     for (number, provider) in providers.iter().enumerate() {
@@ -155,8 +154,7 @@ async fn ask(
         attempt.open.status = started.reply.status().as_u16();
         attempt.open.stage = Stage::Replying(Box::new(reader));
         attempt.open.settle(CallEnd::Broken);
-        attempt = reserve(shared, call, facts).await?;
-        attempt.open.conversation = conversation;
+        attempt = reserve(shared, call, facts, &conversation).await?;
     }
     let why = "it is overloaded and said so inside its reply".to_owned();
     Ok(Asked::GivesWay { attempt: Box::new(attempt), why, wait: None })
@@ -220,11 +218,16 @@ fn failed(open: &mut OpenCall, error: &UpstreamError) -> RefusedRequest {
 }
 
 /// Reserves the worst case here and, where other machines spend from the same budget, there; the call is made to fit what is left.
-async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts) -> Result<Attempt, RefusedRequest> {
+async fn reserve(
+    shared: &Arc<Shared>,
+    call: &IncomingCall,
+    facts: RequestFacts,
+    conversation: &Conversation,
+) -> Result<Attempt, RefusedRequest> {
     if shared.money.is_none() {
-        return reserve_here(shared, call, facts, None);
+        return reserve_here(shared, call, facts, conversation, None);
     }
-    let mut attempt = reserve_here(shared, call, facts.clone(), None)?;
+    let mut attempt = reserve_here(shared, call, facts.clone(), conversation, None)?;
     for last in [false, true] {
         match promise(shared, call, attempt.open.worst.amount).await {
             Ok(promised) => {
@@ -234,7 +237,7 @@ async fn reserve(shared: &Arc<Shared>, call: &IncomingCall, facts: RequestFacts)
             Err(SharedMoneyError::Exhausted { budget, left }) if !last && left < attempt.open.worst.amount => {
                 drop(attempt);
                 // It is for the fleet's budget that it does not fit, if it does not.
-                attempt = reserve_here(shared, call, facts.clone(), Some(left))
+                attempt = reserve_here(shared, call, facts.clone(), conversation, Some(left))
                     .map_err(|_| unpaid(&SharedMoneyError::Exhausted { budget, left }))?;
             }
             Err(error @ SharedMoneyError::TooFast { wait, .. }) => {
@@ -273,16 +276,24 @@ async fn promise(
     asked.map_err(|error| SharedMoneyError::Unknown(error.to_string()))?.map(Some)
 }
 
+/// The account that pays for a call: under a run, that of the agent whose conversation it goes on with.
+fn payer(shared: &Shared, caller: &AccountId, conversation: &Conversation) -> AccountId {
+    let agent = shared.run.as_ref().zip(conversation.request());
+    agent.map_or_else(|| caller.clone(), |(run, request)| run.agent_of(request))
+}
+
 /// Reserves the worst case in the ledger of this machine, at most `most`, and writes the limit it rests on into the body.
 fn reserve_here(
     shared: &Arc<Shared>,
     call: &IncomingCall,
     facts: RequestFacts,
+    conversation: &Conversation,
     most: Option<MicroUsd>,
 ) -> Result<Attempt, RefusedRequest> {
     let account = &call.caller.account;
+    let payer = payer(shared, account, conversation);
     let mut books = shared.books();
-    if let Some(broken) = &books.broken {
+    if let Some(broken) = books.broken() {
         let reason = format!("the ledger cannot be written: {broken}");
         shared.tell(|| ModelNews::Broken(reason.clone()));
         return Err(RefusedRequest::new(RefusalKind::Forbidden, reason, "make room on the disk, then restart it"));
@@ -296,7 +307,10 @@ fn reserve_here(
     {
         return Err(RefusedRequest::minute_used(key, wait));
     }
-    let left = books.left(account).map_err(|error| refused(&error, MicroUsd::ZERO))?;
+    if payer != *account {
+        books.open_agent(&payer, account);
+    }
+    let left = books.left(&payer).map_err(|error| refused(&error, MicroUsd::ZERO))?;
     let left = [left, most].into_iter().flatten().min();
     let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
         let reason = format!(
@@ -308,7 +322,8 @@ fn reserve_here(
         report_refused(shared, &facts.model, least);
         RefusedRequest::new(RefusalKind::Forbidden, reason, "see what was spent: `tripwire gateway usage`")
     })?;
-    let reservation = books.reserve(&call.caller, &worst).map_err(|error| refused(&error, worst.amount))?;
+    let reservation =
+        books.reserve(&payer, call.caller.key.as_ref(), &worst).map_err(|error| refused(&error, worst.amount))?;
     drop(books);
     if let Some(run) = shared.run.as_ref().filter(|_| is_own(call)) {
         run.count_own_credential();
@@ -323,7 +338,7 @@ fn reserve_here(
         reservation: Some(reservation),
         promise: None,
         caller: account.clone(),
-        conversation: Conversation::Unread,
+        conversation: conversation.clone(),
         stage: Stage::Reserved,
         status: 0,
         worst,

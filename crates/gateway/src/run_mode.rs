@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tripwire_core::family::{Family, KeyHeader};
-use tripwire_core::ledger::{AccountId, AccountKind, AccountSettings, Budget, Period};
+use tripwire_core::ledger::{AccountId, AccountSettings, Budget, Period};
 use tripwire_core::prices::PriceList;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::MicroUsd;
@@ -101,6 +101,8 @@ pub struct RunSettings<'a> {
     pub session: &'a str,
     /// The session's budget.
     pub budget: Option<MicroUsd>,
+    /// The account above the session's: that of the session that sent it as a worker.
+    pub payer: Option<AccountId>,
     /// The value of a variable of the environment, for `HTTPS_PROXY` and `NO_PROXY`.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// The workspace's secrets, and what becomes of a request that carries one.
@@ -132,6 +134,7 @@ pub struct RunTotals {
 pub struct RunGateway {
     shared: Arc<Shared>,
     account: AccountId,
+    payer: Option<AccountId>,
     close: Mutex<Option<oneshot::Sender<()>>>,
     more: mpsc::UnboundedSender<TcpListener>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -149,8 +152,10 @@ impl RunGateway {
     /// # Errors
     /// When the ledger cannot be used or the system refuses.
     pub fn start(port: RunPort, settings: RunSettings<'_>) -> Result<Self, GatewayError> {
-        let account = AccountId::new(AccountKind::Session, settings.session);
-        let accounts = vec![(account.clone(), of_budget(settings.budget))];
+        let account = AccountId::session(settings.session);
+        let mut accounts = vec![(account.clone(), of_session(settings.payer.clone(), settings.budget))];
+        // What is left of its budget was given to this session, whose budget it is now.
+        accounts.extend(settings.payer.clone().map(|payer| (payer, AccountSettings::default())));
         let config = Config {
             providers: Vec::new(),
             keys: Vec::new(),
@@ -168,6 +173,7 @@ impl RunGateway {
             news: settings.news,
             own_credentials: AtomicU64::new(0),
             followed: Mutex::default(),
+            agents: Mutex::default(),
         };
         let shared = Arc::new(Shared {
             config: RwLock::new(Arc::new(config)),
@@ -197,7 +203,7 @@ impl RunGateway {
             runtime.block_on(serve(serving, listeners, closed));
         });
         let thread = Mutex::new(Some(thread.map_err(GatewayError::Runtime)?));
-        Ok(Self { shared, account, close: Mutex::new(Some(close)), more, thread })
+        Ok(Self { shared, account, payer: settings.payer, close: Mutex::new(Some(close)), more, thread })
     }
 
     /// Serves on another listener as well: the same port in the network of a confined client, for instance.
@@ -231,7 +237,7 @@ impl RunGateway {
 
     /// Sets the session's budget, for instance because a person raised it.
     pub fn set_budget(&self, budget: Option<MicroUsd>) {
-        self.shared.books().set(self.account.clone(), of_budget(budget));
+        self.shared.books().set(self.account.clone(), of_session(self.payer.clone(), budget));
     }
 
     /// How many model calls came here so far, booked and under way.
@@ -276,8 +282,8 @@ impl Drop for RunGateway {
     }
 }
 
-fn of_budget(budget: Option<MicroUsd>) -> AccountSettings {
-    AccountSettings { parent: None, budget: budget.map(|limit| Budget { limit, period: Period::Whole }) }
+fn of_session(parent: Option<AccountId>, budget: Option<MicroUsd>) -> AccountSettings {
+    AccountSettings { parent, budget: budget.map(|limit| Budget { limit, period: Period::Whole }) }
 }
 
 fn provider(route: &RunRoute) -> Result<Provider, RouteError> {

@@ -55,6 +55,7 @@ impl WaitingGateway {
             layout: options.workspace.layout(),
             session: driver.session().as_str(),
             budget: driver.view().budget_micro_usd,
+            payer: options.payer.clone(),
             env: &variable,
             outbound: Outbound::new(driver.policy().secrets.outbound, driver.redactor()?.clone()),
             prices: driver.policy().price_list(),

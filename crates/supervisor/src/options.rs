@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_clients::{Client, Homes};
+use tripwire_core::ledger::AccountId;
 use tripwire_sandbox::{Budgets, MilliCores, WorkspaceAccess};
 use tripwire_session::driver::{Driver, Reporting, Signing, StepOutcome};
 use tripwire_session::replica::Replica;
@@ -85,6 +86,8 @@ pub struct RunOptions {
     pub replica: Option<Arc<dyn Replica>>,
     /// Budgets that other machines spend too.
     pub money: Option<Arc<dyn SharedMoney>>,
+    /// The account above the session's: that of the loop which sent it as a worker.
+    pub payer: Option<AccountId>,
     /// How long the supervisor waits for signs of life.
     pub limits: WatchLimits,
     /// Whether model calls go through the gateway.

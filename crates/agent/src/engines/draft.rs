@@ -133,7 +133,7 @@ impl Draft {
     }
 
     /// The provider's figures; those of a question without any input are none.
-    fn told(&self) -> Option<Usage> {
+    pub(super) fn told(&self) -> Option<Usage> {
         self.usage.filter(|usage| !usage.input().is_zero())
     }
 

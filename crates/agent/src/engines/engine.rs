@@ -4,9 +4,11 @@ use super::error::EngineError;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_core::label::Label;
+use tripwire_core::ledger::AccountId;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::FigureSource;
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +112,15 @@ pub enum EngineKind {
     Worker,
 }
 
+/// What a worker may spend, and on whose account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allowance {
+    /// What is left of the money, where it is bounded.
+    pub money: Option<MicroUsd>,
+    /// The account above the worker's own: that of the session which sends it.
+    pub payer: Option<AccountId>,
+}
+
 /// Something that answers.
 pub trait Engine: Send {
     /// Its name, as a person gave it: `anthropic:MODEL`, `scripted:FILE` …
@@ -145,8 +156,13 @@ pub trait Engine: Send {
         EngineKind::Model
     }
 
-    /// Tells a worker what is left of the money; a model's answers are counted by the loop itself.
-    fn allow(&mut self, _money: Option<MicroUsd>) {}
+    /// Tells a worker what it may spend; a model's answers are settled by the loop itself.
+    fn allow(&mut self, _allowance: &Allowance) {}
+
+    /// Whether the provider told the figures of the last answer.
+    fn figures(&self) -> FigureSource {
+        FigureSource::Told
+    }
 
     /// Asks, and listens until the answer is whole, the deadline came or the listener cut it off.
     ///

@@ -16,7 +16,7 @@ use tripwire_core::run::engine_label;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::Tokens;
-use tripwire_core::usage::Usage;
+use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_observe::sse::EventReader;
 use tripwire_secrets::Secret;
 
@@ -54,6 +54,8 @@ pub(super) struct HttpEngine {
     kept: OpaqueParts,
     /// What the last question used, if it gave no answer.
     spent: Option<Spent>,
+    /// Whether the provider told the figures of the last answer.
+    figures: FigureSource,
 }
 
 impl HttpEngine {
@@ -66,6 +68,7 @@ impl HttpEngine {
             address,
             kept: OpaqueParts::default(),
             spent: None,
+            figures: FigureSource::Told,
         }
     }
 
@@ -239,6 +242,7 @@ impl Engine for HttpEngine {
             self.spent = counts.then(|| draft.spent(engine, guess));
             return Err(fault.named(&self.name, self.address.key.as_ref()));
         }
+        self.figures = if draft.told().is_some() { FigureSource::Told } else { FigureSource::Estimated };
         let kept = std::mem::take(&mut draft.kept);
         let answer = draft.finish(engine, question.turns.len(), |text, calls| estimate(question, text, calls));
         let answer = answer.map_err(|fault| fault.named(&self.name, self.address.key.as_ref()))?;
@@ -250,6 +254,10 @@ impl Engine for HttpEngine {
 
     fn spent(&mut self) -> Option<Spent> {
         self.spent.take()
+    }
+
+    fn figures(&self) -> FigureSource {
+        self.figures
     }
 }
 

@@ -7,14 +7,15 @@
 //! It reads names. A command that prints a file without naming it (`cat *`) is not seen here; what must not be read at all
 //! belongs into the sandbox's list.
 
-use crate::engines::engine::{CallCost, Engine, EngineKind, Listener, Question, Turn};
+use crate::engines::engine::{Allowance, CallCost, Engine, EngineKind, Listener, Question, Turn};
 use crate::engines::error::EngineError;
 use std::borrow::Cow;
 use std::time::Instant;
 use tripwire_core::explain::Explain;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Spent};
-use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::units::Tokens;
+use tripwire_core::usage::FigureSource;
 use tripwire_workspace::geometry::manifest::Scalar;
 
 /// The key of the manifest.
@@ -148,8 +149,12 @@ impl Engine for Guarded {
         self.engine.kind()
     }
 
-    fn allow(&mut self, money: Option<MicroUsd>) {
-        self.engine.allow(money);
+    fn allow(&mut self, allowance: &Allowance) {
+        self.engine.allow(allowance);
+    }
+
+    fn figures(&self) -> FigureSource {
+        self.engine.figures()
     }
 
     fn ask(

@@ -4,14 +4,14 @@
 //! in behind [`Worker`]. A worker remembers nothing between two turns. It gets the objective and what was said since its
 //! last turn, and it reads the rest in the workspace.
 
-use crate::engines::engine::{Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, Turn};
+use crate::engines::engine::{Allowance, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, Turn};
 use crate::engines::error::{EngineError, WorkerStartError};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::label::Label;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{Answer, AnswerEnd, Work};
-use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 
 /// The longest prompt that a worker is started with: one word of a command line holds 128 KiB.
@@ -28,8 +28,8 @@ pub struct WorkerOrder<'a> {
     pub prompt: &'a str,
     /// What is left of the wall clock.
     pub time: Duration,
-    /// What is left of the money, where it is bounded.
-    pub money: Option<MicroUsd>,
+    /// What it may spend.
+    pub allowance: &'a Allowance,
 }
 
 /// What came of a turn.
@@ -55,14 +55,14 @@ pub trait Worker: Send {
 pub struct WorkerEngine {
     name: String,
     worker: Box<dyn Worker>,
-    money: Option<MicroUsd>,
+    allowance: Allowance,
 }
 
 impl WorkerEngine {
     /// A worker under the name that a person gave.
     #[must_use]
     pub fn new(name: &str, worker: Box<dyn Worker>) -> Self {
-        Self { name: name.to_owned(), worker, money: None }
+        Self { name: name.to_owned(), worker, allowance: Allowance::default() }
     }
 }
 
@@ -79,8 +79,8 @@ impl Engine for WorkerEngine {
         EngineKind::Worker
     }
 
-    fn allow(&mut self, money: Option<MicroUsd>) {
-        self.money = money;
+    fn allow(&mut self, allowance: &Allowance) {
+        self.allowance.clone_from(allowance);
     }
 
     fn ask(
@@ -91,7 +91,7 @@ impl Engine for WorkerEngine {
     ) -> Result<Answer, EngineError> {
         let prompt = prompt(question.turns);
         let time = deadline.saturating_duration_since(Instant::now());
-        let order = WorkerOrder { prompt: &prompt, time, money: self.money };
+        let order = WorkerOrder { prompt: &prompt, time, allowance: &self.allowance };
         let (name, worker) = (&self.name, &mut self.worker);
         let done = std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();

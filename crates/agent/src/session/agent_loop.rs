@@ -1,12 +1,11 @@
 //! The session while it runs: the loop around the machine in `core`.
 
-use super::answer_budget::{self, longest_answer};
-use super::asking::{Listening, late_or, longest, missing, with_own_ids};
 use super::conversation::{Conversation, Tail};
 use super::engine_set::EngineSet;
 use super::error::SessionError;
 use super::facts::{self, Facts};
 use super::frontend::{Frontend, Status};
+use super::money::{SessionMoney, may_cost};
 use super::outside::ReadTexts;
 use super::real_call::{self, RealCall};
 use super::tool_runner::{ToolRunner, not_run};
@@ -29,7 +28,7 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Checked, RunRecord};
 use tripwire_core::run::{LoopEffect, LoopRequest, Next, Run, RunInput};
-use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis};
+use tripwire_core::units::{Count, EventIndex, RunMillis};
 use tripwire_session::driver::Driver;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::account;
@@ -75,10 +74,12 @@ pub struct Session<'a> {
     transcript: Transcript,
     /// The right to do what was just allowed.
     pub(super) permit: Option<Permit>,
+    /// The accounts, where an engine may cost something.
+    pub(super) money: Option<SessionMoney>,
     /// Why the gate lets the next call wait, if it does.
     pub(super) throttled: Option<String>,
     /// How long the last call took.
-    took: Duration,
+    pub(super) took: Duration,
     pub(super) watch: Watch,
     pub(super) frontend: &'a mut dyn Frontend,
     _lock: LoopLock,
@@ -111,6 +112,10 @@ impl<'a> Session<'a> {
         for (line, decided) in &parts.results {
             read.take(line, &parts.root, parts.driver.policy(), *decided);
         }
+        let prices = parts.driver.policy().price_list();
+        let costs = parts.engines.all().any(|engine| may_cost(engine, &prices));
+        let (id, view) = (parts.driver.session().as_str(), parts.driver.view());
+        let money = costs.then(|| SessionMoney::open(&parts.layout, id, &view)).transpose()?;
         Ok(Self {
             transcript: Transcript::open(&parts.layout, parts.driver.session(), &parts.transcript)?,
             watch: Watch::new(&parts.layout, parts.driver.session().as_str()),
@@ -125,6 +130,7 @@ impl<'a> Session<'a> {
             read,
             decided: EventIndex::default(),
             permit: None,
+            money,
             throttled: None,
             took: Duration::ZERO,
             frontend,
@@ -151,6 +157,7 @@ impl Session<'_> {
                 Next::Take(request) => {
                     let (before, what) = (self.before(&request), self.what(&request));
                     self.put_all(before, what)?;
+                    self.account_for(&request)?;
                 }
                 Next::Ask { engine } => self.ask(engine)?,
                 Next::Check(call) => {
@@ -211,10 +218,7 @@ impl Session<'_> {
             LoopRequest::IterationStarted => What::IterationStarted,
             LoopRequest::Spent(spent) => What::Event(self.facts().spent_event(spent)),
             LoopRequest::ModelRequest => {
-                let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
-                let engine = self.engines.chain.get(self.run.engine());
-                let prices = self.driver.policy().price_list();
-                let reserve = engine.and_then(|engine| answer_budget::reserve(engine.as_ref(), &question, &prices));
+                let reserve = self.worst_case();
                 What::Request(self.facts().model_request(reserve))
             }
             LoopRequest::ModelEvent(answer) => {
@@ -246,7 +250,7 @@ impl Session<'_> {
         }
     }
 
-    fn facts(&self) -> Facts<'_> {
+    pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             driver: &self.driver,
             engines: &self.engines,
@@ -321,45 +325,6 @@ impl Session<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Asks an engine of the chain with the conversation as it stands.
-    fn ask(&mut self, engine: usize) -> Result<(), SessionError> {
-        // The permit is for this one question.
-        let until = self.permit.take().and_then(|permit| self.deadline(permit.deadline()));
-        let step = self.run.step().get();
-        let begun = Instant::now();
-        let name = self.engines.label(engine);
-        let status = self.status(&format!("asks {name}"));
-        let (money, prices) = (self.money_left(), self.driver.policy().price_list());
-        let Self { engines, conversation, runner, watch, frontend, .. } = self;
-        let mut question = conversation.question(prompt::SYSTEM, runner.specs());
-        let record = match engines.chain.get_mut(engine) {
-            None => RunRecord::Failed(missing(name)),
-            Some(asked) => {
-                question.output_tokens_max = longest_answer(asked.as_ref(), &question, &prices, money);
-                asked.allow(money);
-                let longest = longest(asked.as_ref());
-                let heard =
-                    Listening { status, watch, frontend: &mut **frontend, until }.ask(asked.as_mut(), &question);
-                let used = asked.spent();
-                engines.record(&question, &heard, runner.redactor());
-                match heard {
-                    Ok(answer) => RunRecord::Answered(with_own_ids(runner.claim_of_worker(answer), step)),
-                    Err(error) => RunRecord::Failed(late_or(error, until, longest).failure(name, used)),
-                }
-            }
-        };
-        self.took = begun.elapsed();
-        let took = self.took;
-        self.learn(record, took)
-    }
-
-    /// What is left of the money, where it is bounded.
-    pub(super) fn money_left(&self) -> Option<MicroUsd> {
-        let figures = self.driver.view();
-        let spent = figures.spent.micro_usd.get();
-        figures.budget_micro_usd.map(|budget| MicroUsd::new(budget.get().saturating_sub(spent)))
     }
 
     /// Carries out a permitted call, in a thread of its own, so that a person and the wall clock can end it.
@@ -454,7 +419,7 @@ impl Session<'_> {
     }
 
     /// A moment of the session's time, on this process's clock.
-    fn deadline(&self, at: Option<RunMillis>) -> Option<Instant> {
+    pub(super) fn deadline(&self, at: Option<RunMillis>) -> Option<Instant> {
         let passed = clock::now().epoch_ms().saturating_sub(self.driver.start().epoch_ms());
         at.map(|at| Instant::now() + Duration::from_millis(at.get().saturating_sub(passed)))
     }

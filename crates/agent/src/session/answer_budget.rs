@@ -16,10 +16,33 @@ pub(super) const ANSWER_TOKENS_MIN: Tokens = Tokens::new(256);
 /// Tokens of which the price is taken, so that rounding does not matter.
 const PRICED_TOKENS: Tokens = Tokens::new(1_000_000);
 
-/// The money that the shortest useful answer to a question costs in the worst case; nothing where the engine costs nothing, or
-/// counts its money itself.
-pub(super) fn reserve(engine: &dyn Engine, question: &Question<'_>, prices: &PriceList) -> Option<MicroUsd> {
-    cost(engine, prices, input_max(engine.name(), question), ANSWER_TOKENS_MIN)
+/// What a question may be answered with, and what that costs in the worst case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AnswerBound {
+    /// The longest answer.
+    pub(super) output: Tokens,
+    /// What has to be reserved; nothing where the engine costs nothing, or its money is settled elsewhere.
+    pub(super) worst: Option<MicroUsd>,
+}
+
+/// The longest answer to a question that what is left can pay for. Where that is too short to be of use, the bound is the
+/// shortest useful answer, whose worst case is then more than what is left.
+pub(super) fn bound(
+    engine: &dyn Engine,
+    question: &Question<'_>,
+    prices: &PriceList,
+    left: Option<MicroUsd>,
+) -> AnswerBound {
+    let input = input_max(engine.name(), question);
+    let least = ANSWER_TOKENS_MIN.min(question.output_tokens_max);
+    let mut output = longest_answer(engine, question, prices, left).max(least);
+    let mut worst = cost(engine, prices, input, output);
+    // Rounding may have let one token too many in.
+    while output > least && worst.zip(left).is_some_and(|(worst, left)| worst > left) {
+        output = output.minus(Tokens::new(1));
+        worst = cost(engine, prices, input, output);
+    }
+    AnswerBound { output, worst }
 }
 
 /// What the longest answer to a question costs in the worst case; nothing where the engine costs nothing, or counts its money
@@ -110,8 +133,18 @@ mod tests {
         let bounded = longest(CallCost::IfListed, Some(MicroUsd::new(50_000)));
         assert!(bounded > 2_000 && bounded * 15 <= 50_000, "{bounded}");
         assert_eq!(longest(CallCost::Free, Some(MicroUsd::new(1))), 8_192, "a cassette costs nothing");
-        let reserve = reserve(&Priced(CallCost::Full), &question, &PriceList::default()).unwrap().get();
-        assert!((256 * 15..50_000).contains(&reserve), "{reserve}");
+        let bounded = |left| bound(&Priced(CallCost::Full), &question, &PriceList::default(), left);
+        for left in (12_000..60_000).step_by(7) {
+            let left = MicroUsd::new(left);
+            let found = bounded(Some(left));
+            let is_useful = found.output > ANSWER_TOKENS_MIN;
+            assert!(found.worst.unwrap() <= left || !is_useful, "{left}: {found:?}");
+        }
+        let least = bounded(Some(MicroUsd::ZERO));
+        assert_eq!(least.output, ANSWER_TOKENS_MIN, "what is too short to be of use is not asked for");
+        assert!((256 * 15..50_000).contains(&least.worst.unwrap().get()), "{least:?}");
+        let free = bound(&Priced(CallCost::Free), &question, &PriceList::default(), Some(MicroUsd::ZERO));
+        assert_eq!((free.output.get(), free.worst), (8_192, None), "nothing is reserved for what costs nothing");
     }
 
     #[test]
@@ -122,7 +155,8 @@ mod tests {
         let reserved = |measured: Option<&MeasuredTurns>| {
             let output_tokens_max = Tokens::new(8_192);
             let question = Question { system: "s", tools: &[], turns: &turns, output_tokens_max, measured };
-            reserve(&Priced(CallCost::Full), &question, &PriceList::default()).unwrap().get()
+            let left = Some(MicroUsd::ZERO);
+            bound(&Priced(CallCost::Full), &question, &PriceList::default(), left).worst.unwrap().get()
         };
         let (cached, output) = (3.75, 256.0 * 15.0);
         let least = |tokens: f64| (tokens * cached + output) as u64;

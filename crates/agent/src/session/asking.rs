@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_core::input::Verdict;
 use tripwire_core::label::Label;
+use tripwire_core::ledger::CallEnd;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{Answer, AnswerEnd, EngineFailure, FailureKind, ReviewAnswer, Spent};
 use tripwire_core::text::{CallId, Reason};
 use tripwire_core::units::Tokens;
-use tripwire_core::usage::Usage;
+use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_observe::chant::chanted;
 use tripwire_session::review::answer;
 
@@ -33,7 +34,7 @@ pub(super) struct Listening<'a> {
 
 impl Listening<'_> {
     /// Asks, and cuts the answer off when a person says stop.
-    pub(super) fn ask(self, engine: &mut dyn Engine, question: &Question<'_>) -> Result<Answer, EngineError> {
+    pub(super) fn ask(self, engine: &mut dyn Engine, question: &Question<'_>) -> HeardAnswer {
         let Self { mut status, watch, frontend, until } = self;
         let longest = Instant::now() + longest(engine);
         let deadline = until.map_or(longest, |until| until.min(longest));
@@ -46,10 +47,28 @@ impl Listening<'_> {
         });
         if speech.is_chant && matches!(heard, Err(EngineError::Cut { .. })) {
             let spent = engine.spent();
-            return Ok(speech.answer(engine.name(), spent, question));
+            let is_told = spent.as_ref().is_some_and(|spent| !spent.estimated);
+            let source = if is_told { FigureSource::Told } else { FigureSource::Estimated };
+            let answer = Ok(speech.answer(engine.name(), spent, question));
+            return HeardAnswer { answer, spent: None, end: CallEnd::Chanted, source };
         }
-        heard
+        let (spent, end) = match &heard {
+            Ok(_) => (None, CallEnd::Complete),
+            Err(EngineError::Cut { .. }) => (engine.spent(), CallEnd::Stopped),
+            Err(_) => (engine.spent(), CallEnd::Broken),
+        };
+        HeardAnswer { answer: heard, spent, end, source: engine.figures() }
     }
+}
+
+/// What came of a question.
+pub(super) struct HeardAnswer {
+    pub(super) answer: Result<Answer, EngineError>,
+    /// What it used, if it gave no answer.
+    pub(super) spent: Option<Spent>,
+    pub(super) end: CallEnd,
+    /// Whether the figures of the answer are the provider's.
+    pub(super) source: FigureSource,
 }
 
 /// What was heard of an answer so far: one that chants is not waited for, because it would never end.

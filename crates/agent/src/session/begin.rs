@@ -180,11 +180,11 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         results: retold.results,
     };
     let mut session = Session::new(parts, frontend)?;
+    session.settle_accounts()?;
     if session.driver().view().stopped.is_some() {
         // Taking a session up withdraws its order to stop: an order on disk was refused above.
         session.put(What::Human(HumanAct::WithdrawStop.signed(&account::current(), "")))?;
     }
-    session.book_lost_question()?;
     session.learn(RunRecord::Resumed(patience), Duration::ZERO)?;
     Ok(session)
 }

@@ -31,10 +31,40 @@ pub(super) enum AuxEngine {
 }
 
 impl AuxEngine {
+    /// On whose account it is asked.
+    pub(super) const fn agent(self) -> LoopAgent {
+        match self {
+            Self::Advisor(_) => LoopAgent::Advisor,
+            Self::Reviewer => LoopAgent::Reviewer,
+        }
+    }
+
     pub(super) const fn doing(self) -> &'static str {
         match self {
             Self::Advisor(_) => "asks the advisor",
             Self::Reviewer => "asks the reviewer",
+        }
+    }
+}
+
+/// An agent of the loop's own tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoopAgent {
+    /// The model that the loop works with.
+    Model,
+    /// An advisor.
+    Advisor,
+    /// The reviewer.
+    Reviewer,
+}
+
+impl LoopAgent {
+    /// Its name below its session's.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Advisor => "advisor",
+            Self::Reviewer => "reviewer",
         }
     }
 }
@@ -90,9 +120,14 @@ impl EngineSet {
         workers.map(|engine| engine_label(engine.name())).collect()
     }
 
-    fn named(&self, label: &Label) -> Option<&dyn Engine> {
-        let all = self.chain.iter().chain(&self.advisors).chain(&self.reviewer);
-        all.map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
+    /// The engine with this label.
+    pub(super) fn named(&self, label: &Label) -> Option<&dyn Engine> {
+        self.all().find(|engine| engine_label(engine.name()) == *label)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &dyn Engine> {
+        self.chain.iter().chain(&self.advisors).chain(&self.reviewer).map(Box::as_ref)
     }
 
     /// The names for the record.

@@ -65,6 +65,12 @@ pub enum SessionError {
     /// The names of its engines cannot be read or kept.
     #[error(transparent)]
     SavedEngines(#[from] SavedEnginesError),
+    /// What a question costs cannot be written down.
+    #[error("the ledger of model calls cannot be written: {why}")]
+    Ledger {
+        /// Why.
+        why: String,
+    },
     /// A line has no canonical form.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
@@ -87,6 +93,7 @@ impl Explain for SessionError {
             }
             Self::Over { .. } | Self::Changed { .. } => "begin a new session with `tripwire agent --task FILE`".into(),
             Self::SavedEngines(error) => error.hint(),
+            Self::Ledger { .. } => "make room on the disk, then go on with `tripwire agent --resume SESSION`".into(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
         }
     }
@@ -103,7 +110,7 @@ impl Explain for SessionError {
             | Self::Locked(_) => ExitClass::BadInput,
             Self::Unread(error) => error.exit_class(),
             Self::Driver(error) => error.exit_class(),
-            Self::File(_) => ExitClass::DoesNotHold,
+            Self::File(_) | Self::Ledger { .. } => ExitClass::DoesNotHold,
             Self::Canonical(_) => ExitClass::Internal,
         }
     }

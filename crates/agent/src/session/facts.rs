@@ -278,16 +278,21 @@ pub(super) struct ModelNames<'a> {
 /// What the tokens of one question cost: the higher price of the model that was asked and the one that answered, as far as
 /// they have one. A name in an answer makes nothing cheaper.
 pub(super) fn charge(cost_of: CallCost, prices: &PriceList, models: ModelNames<'_>, usage: &Usage) -> Option<MicroUsd> {
+    charged(cost_of, dearer(prices, models, usage).1)
+}
+
+/// The name whose price is taken, and what the tokens cost under it.
+pub(super) fn dearer<'a>(prices: &PriceList, models: ModelNames<'a>, usage: &Usage) -> (&'a Label, Cost) {
     let asked = prices.cost(models.asked.as_str(), usage);
     let answered = prices.cost(models.answered.as_str(), usage);
-    let cost = match (asked.basis, answered.basis) {
-        (PriceBasis::Listed, PriceBasis::HighestKnown) => asked,
-        (PriceBasis::HighestKnown, PriceBasis::Listed) => answered,
+    let is_asked = match (asked.basis, answered.basis) {
+        (PriceBasis::Listed, PriceBasis::HighestKnown) => true,
+        (PriceBasis::HighestKnown, PriceBasis::Listed) => false,
         (PriceBasis::Listed, PriceBasis::Listed) | (PriceBasis::HighestKnown, PriceBasis::HighestKnown) => {
-            if asked.micro_usd > answered.micro_usd { asked } else { answered }
+            asked.micro_usd > answered.micro_usd
         }
     };
-    charged(cost_of, cost)
+    if is_asked { (models.asked, asked) } else { (models.answered, answered) }
 }
 
 /// What of a price is charged for a call that costs so.

@@ -3,7 +3,7 @@
 
 use super::answer_budget::{ANSWER_TOKENS_MIN, longest_answer, worst_case};
 use super::facts::{ModelNames, charge};
-use crate::engines::{CallCost, Engine, EngineError, EngineKind, Listener, Question, model_of};
+use crate::engines::{Allowance, CallCost, Engine, EngineError, EngineKind, Listener, Question, model_of};
 use std::sync::Arc;
 use std::time::Instant;
 use tripwire_core::label::Label;
@@ -11,6 +11,7 @@ use tripwire_core::prices::PriceList;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::record::{Answer, Spent};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::FigureSource;
 use tripwire_session::shared_money::{MoneyPromise, SharedMoney, SharedMoneyError};
 
 /// Has an engine's questions paid from shared money, where there is any.
@@ -119,8 +120,12 @@ impl Engine for PaidEngine {
         self.engine.kind()
     }
 
-    fn allow(&mut self, money: Option<MicroUsd>) {
-        self.engine.allow(money);
+    fn allow(&mut self, allowance: &Allowance) {
+        self.engine.allow(allowance);
+    }
+
+    fn figures(&self) -> FigureSource {
+        self.engine.figures()
     }
 
     fn ask(

@@ -9,17 +9,18 @@ use clap::Args;
 use serde_json::json;
 use std::borrow::Cow;
 use tripwire_core::explain::Explain;
-use tripwire_core::ledger::{LedgerRecord, SettledCall};
+use tripwire_core::ledger::{Ledger, LedgerRecord, SettledCall};
 use tripwire_core::prices::{self, PriceList};
 use tripwire_session::ledger::LedgerBook;
 use tripwire_workspace::policy_file;
 
 /// Show what each model call cost and why, or the price list.
 ///
-/// The calls are those that the gateway settled in this workspace.
+/// The calls are those that gateways and our own loop settled in this workspace. A session stands with its agents: what each of
+/// them cost is told after the calls.
 #[derive(Debug, Args)]
 pub(crate) struct CostArgs {
-    /// Only calls of this session or key.
+    /// Only calls of this session, agent or key, and of the workers that it sent.
     #[arg(value_name = "SESSION")]
     session: Option<String>,
     /// Show the arithmetic of one line.
@@ -69,43 +70,86 @@ pub(crate) fn run(args: &CostArgs) -> Result<Exit, Problem> {
         let call = calls.iter().find(|(index, _)| *index == number).ok_or(NoCallError(number))?;
         return explain(args, call.0, &call.1, &prices);
     }
-    let mut out = Out::lock();
     let total: u64 = calls.iter().map(|(_, call)| call.micro_usd.get()).sum();
     if args.form.json {
-        let lines: Vec<_> = calls.iter().map(|(index, call)| as_json(*index, call)).collect();
-        out.line(&json!({"version": 1, "calls": lines, "micro_usd": total}).to_string())?;
-    } else if calls.is_empty() {
-        out.line("no model call was settled here; `tripwire gateway` settles those that pass it")?;
+        as_object(&calls, total)?;
     } else {
-        let mut table = Table::new(&[
-            Column::figure("line"),
-            Column::text("day"),
-            Column::text("caller"),
-            Column::text("model"),
-            Column::figure("tokens"),
-            Column::figure("cost"),
-            Column::text("end"),
+        show(args, &calls, total)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Everything as one object.
+fn as_object(calls: &[(u64, Box<SettledCall>)], total: u64) -> Result<(), Problem> {
+    let lines: Vec<_> = calls.iter().map(|(index, call)| as_json(*index, call)).collect();
+    let accounts: Vec<_> = accounts(calls)
+        .accounts()
+        .map(|(id, account)| json!({"account": id, "calls": account.calls(), "micro_usd": account.total()}))
+        .collect();
+    let mut out = Out::lock();
+    out.line(&json!({"version": 1, "calls": lines, "accounts": accounts, "micro_usd": total}).to_string())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// The calls as a table, and the accounts of a session after them.
+fn show(args: &CostArgs, calls: &[(u64, Box<SettledCall>)], total: u64) -> Result<(), Problem> {
+    let mut out = Out::lock();
+    if calls.is_empty() {
+        out.line("no model call was settled here; `tripwire run`, `agent` and `gateway` settle theirs")?;
+        out.flush()?;
+        return Ok(());
+    }
+    let mut table = Table::new(&[
+        Column::figure("line"),
+        Column::text("day"),
+        Column::text("caller"),
+        Column::text("model"),
+        Column::figure("tokens"),
+        Column::figure("cost"),
+        Column::text("end"),
+    ]);
+    for (index, call) in calls {
+        let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
+        let mark = if is_estimate(call) { "~" } else { "" };
+        table.row(vec![
+            (index.to_string(), None),
+            (call.day.to_string(), None),
+            (caller, None),
+            (call.model.to_string(), None),
+            (call.usage.total().to_string(), None),
+            (format!("{mark}{}", money::exactly(call.micro_usd.get())), None),
+            (call.end.as_str().to_owned(), None),
         ]);
-        for (index, call) in &calls {
-            let caller = call.path.first().map(ToString::to_string).unwrap_or_default();
-            let mark = if is_estimate(call) { "~" } else { "" };
+    }
+    let mut lines: Vec<_> = table.lines().into_iter().collect();
+    if args.session.is_some() {
+        let mut table = Table::new(&[Column::text("account"), Column::figure("calls"), Column::figure("cost")]);
+        for (id, account) in accounts(calls).accounts() {
             table.row(vec![
-                (index.to_string(), None),
-                (call.day.to_string(), None),
-                (caller, None),
-                (call.model.to_string(), None),
-                (call.usage.total().to_string(), None),
-                (format!("{mark}{}", money::exactly(call.micro_usd.get())), None),
-                (call.end.as_str().to_owned(), None),
+                (id.to_string(), None),
+                (account.calls().to_string(), None),
+                (money::exactly(account.total().get()), None),
             ]);
         }
-        for line in table.lines() {
-            out.line(&line)?;
-        }
-        out.line(&format!("together {}", money::exactly(total)))?;
+        lines.push(String::new());
+        lines.extend(table.lines());
     }
+    for line in lines {
+        out.line(&line)?;
+    }
+    out.line(&format!("together {}", money::exactly(total)))?;
     out.flush()?;
-    Ok(Exit::Done)
+    Ok(())
+}
+
+/// The accounts of some calls, each with what was booked on it and on those below it.
+fn accounts(calls: &[(u64, Box<SettledCall>)]) -> Ledger {
+    let mut ledger = Ledger::default();
+    for (_, call) in calls {
+        ledger.restore(call);
+    }
+    ledger
 }
 
 fn is_estimate(call: &SettledCall) -> bool {

@@ -239,6 +239,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         signing: workspace::signing(&workspace),
         replica: None,
         money: None,
+        payer: None,
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         gateway: args.gateway.switch(),
         sandbox: None,

@@ -10,6 +10,7 @@ mod engines;
 mod example;
 pub(crate) mod fixture;
 mod guardrails;
+mod ledger;
 mod money;
 mod network;
 mod recovery;

@@ -16,3 +16,4 @@ mod tls;
 mod under_run;
 mod verbs;
 mod without_hooks;
+mod workers;

@@ -172,7 +172,7 @@ impl Supervised {
         let mut settings = self.team.settings.clone();
         let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
         set("limits.max_session_runtime_ms", order.time.as_millis().max(1).to_string());
-        if let Some(money) = order.money {
+        if let Some(money) = order.allowance.money {
             set("money.budget_micro_usd", money.get().max(1).to_string());
         }
         RunOptions {
@@ -196,6 +196,7 @@ impl Supervised {
             signing: workspace::signing(&workspace),
             replica: self.team.replica.clone(),
             money: self.team.money.clone(),
+            payer: order.allowance.payer.clone(),
             limits: WatchLimits::default(),
             gateway: GatewaySwitch::On,
             sandbox: None,

@@ -2,6 +2,7 @@
 
 use super::support::{Provider, begin_stream, chunk, everything, message, say};
 use crate::run::fixture::{RunEnd, RunFixture, finish, output};
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,7 +64,9 @@ fn gate_8_a_runs_calls_are_booked_on_its_session_and_its_key_stays_with_the_gate
     let session = ran.report["session"].as_str().unwrap();
     let lines = cost(&fixture, &[session]);
     assert_eq!((&lines["micro_usd"], lines["calls"].as_array().unwrap().len()), (&12_000.into(), 2), "{lines}");
-    assert_eq!(lines["calls"][0]["call"]["path"][0]["kind"], "session");
+    let path = &lines["calls"][0]["call"]["path"];
+    assert_eq!((&path[0]["kind"], &path[1]["kind"], &path[2]), (&"agent".into(), &"session".into(), &Value::Null));
+    assert_eq!(path[0]["name"], format!("{session}/without-tools"), "it offers none");
     assert!(!everything(fixture.place()).contains(KEY), "no file of ours holds the key");
 }
 
@@ -103,6 +106,61 @@ fn gate_8_parallel_calls_of_a_run_never_exceed_its_budget_together() {
     let booked = u64::try_from(cost(&fixture, &[])["calls"].as_array().unwrap().len()).unwrap();
     assert_eq!((booked, ran.report["gateway"]["calls"].as_u64()), (provider.requests() as u64, Some(booked)));
     assert!(booked < 8, "some did not fit");
+}
+
+/// Eight agents at once, each with its own beginning, and a ninth request that offers no tools.
+const AGENTS: &str = r#"begin
+for n in 1 2 3 4 5 6 7 8; do
+  ask '{"model":"claude-sonnet-4-5","max_tokens":1000,"tools":[{"name":"t"}],"messages":[{"role":"user","content":"part '$n'"}]}' > $HOME/reply$n &
+done; wait; ask > $HOME/reply9; tool 'echo hi'; finish; exit 0"#;
+
+/// What each agent's account and the session's have, by the calls of a session.
+fn accounts(fixture: &RunFixture, session: &str) -> (Vec<(String, u64)>, u64) {
+    let lines = cost(fixture, &[session]);
+    let (mut agents, mut of_session) = (Vec::new(), 0);
+    for account in lines["accounts"].as_array().unwrap() {
+        let (name, sum) = (account["account"]["name"].as_str().unwrap(), account["micro_usd"].as_u64().unwrap());
+        match account["account"]["kind"].as_str().unwrap() {
+            "agent" => agents.push((name.trim_start_matches(&format!("{session}/")).to_owned(), sum)),
+            kind => {
+                assert_eq!((kind, name), ("session", session));
+                of_session = sum;
+            }
+        }
+    }
+    (agents, of_session)
+}
+
+#[test]
+fn gate_8_parallel_sub_agents_of_a_run_have_accounts_and_never_exceed_its_budget_together() {
+    let provider = Provider::new(|_, socket| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        say(socket, "200 OK", "application/json", message(100, 900).as_bytes());
+    });
+    let fixture = fixture(AGENTS);
+    let ran = run(&fixture, &provider, &["--budget", "0.06usd"]);
+    assert!(spent(&ran) <= 60_000 && spent(&ran) > 0, "{}", ran.stderr);
+    assert!(provider.requests() < 9, "some did not fit");
+    let (agents, of_session) = accounts(&fixture, ran.report["session"].as_str().unwrap());
+    assert_eq!(of_session, spent(&ran));
+    assert_eq!(agents.iter().map(|(_, sum)| sum).sum::<u64>(), of_session, "{agents:?}");
+}
+
+#[test]
+fn gate_8_sub_agents_whose_work_the_budget_pays_for_all_work_and_each_has_its_sum() {
+    let provider = Provider::new(|_, socket| say(socket, "200 OK", "application/json", message(100, 900).as_bytes()));
+    let fixture = fixture(AGENTS);
+    let ran = run(&fixture, &provider, &["--budget", "5usd"]);
+    ran.ended(0);
+    assert_eq!(provider.requests(), 9);
+    let (agents, of_session) = accounts(&fixture, ran.report["session"].as_str().unwrap());
+    // 100 tokens in at $3 and 900 out at $15 a million.
+    assert!(agents.iter().all(|(_, sum)| *sum == 13_800), "{agents:?}");
+    assert_eq!((agents.len(), of_session, spent(&ran)), (9, 9 * 13_800, 9 * 13_800), "{agents:?}");
+    assert_eq!(agents.iter().filter(|(name, _)| name == "main").count(), 1);
+    assert_eq!(agents.iter().filter(|(name, _)| name.starts_with("conversation-")).count(), 7);
+    let (_, text) = output(fixture.verb(&["cost", ran.report["session"].as_str().unwrap()]));
+    assert!(text.contains("/main") && text.contains("together $0.1242"), "{text}");
 }
 
 #[test]
