@@ -4,8 +4,9 @@ use crate::file::{self, FileAction, FileError};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Deref;
-use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 /// How long to wait for another process.
@@ -87,6 +88,72 @@ impl Drop for FileLock {
     }
 }
 
+/// A lock file that stays open between two locks, so that the next one need not open it again. Whoever locks it while it is in
+/// use opens it anew: two locks never share one open file, because the system would give both.
+#[derive(Debug)]
+pub struct KeptLockFile {
+    path: PathBuf,
+    unused: Arc<Mutex<Option<Arc<File>>>>,
+}
+
+/// A lock on a [`KeptLockFile`]; the lock ends with this value, and the file stays open.
+#[derive(Debug)]
+pub struct KeptFileLock {
+    lock: Option<FileLock>,
+    file: Arc<File>,
+    unused: Arc<Mutex<Option<Arc<File>>>>,
+}
+
+impl KeptLockFile {
+    /// The lock file at a path; it is opened when it is first locked.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), unused: Arc::default() }
+    }
+
+    /// Locks it, under the name that it has now.
+    ///
+    /// # Errors
+    /// See [`FileLock::take`].
+    pub fn take(&self, wait: Wait) -> Result<KeptFileLock, FileError> {
+        if let Some(lock) = self.relock(wait)? {
+            return Ok(lock);
+        }
+        let lock = FileLock::take(&self.path, wait)?;
+        Ok(KeptFileLock { file: lock.shared(), lock: Some(lock), unused: Arc::clone(&self.unused) })
+    }
+
+    /// Locks the file that is still open; nothing where there is none, or its name leads elsewhere by now. That lock would
+    /// protect nothing: the next process would lock another file.
+    ///
+    /// # Errors
+    /// When another process holds it.
+    pub fn relock(&self, wait: Wait) -> Result<Option<KeptFileLock>, FileError> {
+        let unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(file) = unused else { return Ok(None) };
+        let lock = FileLock::on(Arc::clone(&file), wait).map_err(FileError::at(&self.path, FileAction::Lock))?;
+        let named = self.path.symlink_metadata().and_then(|named| file.metadata().map(|open| (named, open)));
+        let is_named = named.is_ok_and(|(named, open)| (named.dev(), named.ino()) == (open.dev(), open.ino()));
+        Ok(is_named.then(|| KeptFileLock { lock: Some(lock), file, unused: Arc::clone(&self.unused) }))
+    }
+}
+
+impl Deref for KeptFileLock {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for KeptFileLock {
+    fn drop(&mut self) {
+        // Free before anyone else here may lock the same open file.
+        drop(self.lock.take());
+        *self.unused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&self.file));
+    }
+}
+
 /// Waits in the system's own queue, first come, first served: polling would leave some process waiting for ever in a
 /// storm. A thread waits, because the wait must end; if it gets the lock too late, the lock goes with its message.
 fn wait_until(file: Arc<File>, deadline: Instant) -> io::Result<Arc<File>> {
@@ -135,5 +202,39 @@ mod tests {
             waiting.join().unwrap().unwrap();
         });
         FileLock::take(&path, Wait::Forever).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_that_stays_open_is_locked_for_others_and_for_other_threads_alike() {
+        let dir = TestDir::new();
+        let path = dir.path().join("lock");
+        let kept = KeptLockFile::at(&path);
+        for _ in 0..3 {
+            let held = kept.take(Wait::No).unwrap();
+            assert!(FileLock::take(&path, Wait::No).is_err() && kept.take(Wait::No).is_err());
+            drop(held);
+            drop(FileLock::take(&path, Wait::No).unwrap());
+        }
+        let first = kept.take(Wait::No).unwrap();
+        let later = Wait::Until(Instant::now() + Duration::from_secs(60));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| kept.take(later).map(drop));
+            drop(first);
+            waiting.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_lock_file_in_the_place_of_the_one_that_is_open_is_the_one_that_is_locked() {
+        let dir = TestDir::new();
+        let path = dir.path().join("lock");
+        let kept = KeptLockFile::at(&path);
+        drop(kept.take(Wait::No).unwrap());
+        std::fs::rename(&path, dir.path().join("away")).unwrap();
+        assert!(kept.relock(Wait::No).unwrap().is_none(), "there is none");
+        let held = kept.take(Wait::No).unwrap();
+        assert!(FileLock::take(&path, Wait::No).is_err());
+        drop(held);
+        assert!(kept.relock(Wait::No).unwrap().is_some());
     }
 }

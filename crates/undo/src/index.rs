@@ -14,6 +14,9 @@ const MAGIC: u64 = 0x3278_6469_6f64_6e75;
 /// File times move in steps of at most this.
 const GRAIN_NS: u64 = 50_000_000;
 
+/// The listing of a folder whose look was cut short.
+pub(crate) const NOT_KNOWN: Digest = Digest::from_bytes([0; 32]);
+
 /// The bit of a mark that says that a file has several names; no mode has it.
 const SHARED: u32 = 1 << 31;
 

@@ -2,8 +2,8 @@
 
 use crate::error::UndoError;
 use serde::{Deserialize, Serialize};
-use std::io::Write as _;
-use std::os::unix::fs::FileExt as _;
+use std::fs::File;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::{self, FileAction, FileError};
@@ -107,7 +107,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// Whether something could not be brought back without it: all but a step that found the folder as the line before has it.
-    fn says_more_than(&self, last: Option<&Self>) -> bool {
+    fn says_more_than(&self, last: Option<LastLine>) -> bool {
         let is_about_step = matches!(self.act, Act::Before(_) | Act::After { .. });
         !is_about_step || self.tree.is_none() || last.and_then(|last| last.tree) != self.tree
     }
@@ -123,37 +123,108 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Record>, UndoError> {
     Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// Appends one line and gives its number. It is on the disk then, unless it is about a step and the folder is as the line before
-/// has it: a power cut may take such a line, and nothing that it could bring back.
-pub(crate) fn append(path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) -> Result<u64, UndoError> {
-    let failed = |action| FileError::at(path, action);
-    let mut log = file::open_or_create(path).map_err(failed(FileAction::Create))?;
-    let size = log.metadata().map_err(failed(FileAction::Inspect))?.len();
-    let begin = size.saturating_sub(TAIL_BYTES);
-    let mut tail = vec![0_u8; usize::try_from(size - begin).unwrap_or(0)];
-    log.read_exact_at(&mut tail, begin).map_err(failed(FileAction::Read))?;
-    let lines = tail.rsplit(|byte| *byte == b'\n');
-    let last = lines.filter_map(|line| serde_json::from_slice::<Record>(line).ok()).next();
-    let last = match last {
-        None if size > 0 => read(path)?.pop(),
-        last => last,
-    };
-    let number = last.as_ref().map_or(1, |last| last.number.saturating_add(1));
-    let record = Record { number, at_ms, act, tree };
-    let is_waited_for = record.says_more_than(last.as_ref());
-    let mut line = Vec::new();
-    if tail.last().is_some_and(|byte| *byte != b'\n') {
+/// The list as a process writes it, which need not read its last line again where nobody else wrote one since.
+#[derive(Debug, Default)]
+pub(crate) struct LogWriter {
+    known: Option<KnownEnd>,
+}
+
+/// The end of the list as this process left it.
+#[derive(Debug)]
+struct KnownEnd {
+    file: File,
+    device: u64,
+    inode: u64,
+    size: u64,
+    last: Option<LastLine>,
+    torn: bool,
+}
+
+/// The last line that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LastLine {
+    number: u64,
+    tree: Option<Digest>,
+}
+
+impl From<&Record> for LastLine {
+    fn from(record: &Record) -> Self {
+        Self { number: record.number, tree: record.tree }
+    }
+}
+
+impl KnownEnd {
+    /// Whether the name still leads to this file, and it still ends here: every other writer appends or replaces.
+    fn is_current(&self, path: &Path) -> bool {
+        let named = path.symlink_metadata();
+        named.is_ok_and(|named| (named.dev(), named.ino(), named.len()) == (self.device, self.inode, self.size))
+    }
+
+    fn read(path: &Path) -> Result<Self, UndoError> {
+        let failed = |action| FileError::at(path, action);
+        let file = file::open_or_create(path).map_err(failed(FileAction::Create))?;
+        let metadata = file.metadata().map_err(failed(FileAction::Inspect))?;
+        let size = metadata.len();
+        let begin = size.saturating_sub(TAIL_BYTES);
+        let mut tail = vec![0_u8; usize::try_from(size - begin).unwrap_or(0)];
+        file.read_exact_at(&mut tail, begin).map_err(failed(FileAction::Read))?;
+        let lines = tail.rsplit(|byte| *byte == b'\n');
+        let last = lines.filter_map(|line| serde_json::from_slice::<Record>(line).ok()).next();
+        let last = match last {
+            None if size > 0 => read(path)?.pop(),
+            last => last,
+        };
         // A crash tore the last line: it stays alone on its own.
+        let torn = tail.last().is_some_and(|byte| *byte != b'\n');
+        Ok(Self {
+            file,
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size,
+            last: last.as_ref().map(LastLine::from),
+            torn,
+        })
+    }
+
+    fn append(&mut self, at_ms: u64, act: Act, tree: Option<Digest>) -> std::io::Result<(u64, Waited)> {
+        let number = self.last.map_or(1, |last| last.number.saturating_add(1));
+        let record = Record { number, at_ms, act, tree };
+        let mut line = Vec::new();
+        if self.torn {
+            line.push(b'\n');
+        }
+        line.extend(serde_json::to_vec(&record).unwrap_or_default());
         line.push(b'\n');
+        self.file.write_all_at(&line, self.size)?;
+        let waited = if record.says_more_than(self.last) { Waited::Yes } else { Waited::No };
+        self.size = self.size.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        (self.last, self.torn) = (Some(LastLine::from(&record)), false);
+        Ok((number, waited))
     }
-    line.extend(serde_json::to_vec(&record).unwrap_or_default());
-    line.push(b'\n');
-    std::io::Seek::seek(&mut log, std::io::SeekFrom::End(0)).map_err(failed(FileAction::Write))?;
-    log.write_all(&line).map_err(failed(FileAction::Write))?;
-    if is_waited_for {
-        log.sync_data().map_err(failed(FileAction::Sync))?;
+}
+
+/// Whether a line is waited for until it is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    Yes,
+    No,
+}
+
+impl LogWriter {
+    /// Appends one line, under the store's lock, and gives its number. It is on the disk then, unless it is about a step and the
+    /// folder is as the line before has it: a power cut may take such a line, and nothing that it could bring back.
+    pub(crate) fn append(&mut self, path: &Path, at_ms: u64, act: Act, tree: Option<Digest>) -> Result<u64, UndoError> {
+        let mut end = match self.known.take().filter(|known| known.is_current(path)) {
+            Some(known) => known,
+            None => KnownEnd::read(path)?,
+        };
+        let (number, waited) = end.append(at_ms, act, tree).map_err(FileError::at(path, FileAction::Write))?;
+        if waited == Waited::Yes {
+            end.file.sync_data().map_err(FileError::at(path, FileAction::Sync))?;
+        }
+        self.known = Some(end);
+        Ok(number)
     }
-    Ok(number)
 }
 
 /// Replaces the list by these lines.
@@ -181,7 +252,8 @@ mod tests {
     #[test]
     fn undo_1_a_line_is_waited_for_unless_its_step_found_the_folder_as_it_was() {
         let last = record(Act::Begin { session: "s".to_owned() }, b"one");
-        assert!(!record(after(), b"one").says_more_than(Some(&last)));
+        let line = |last: Option<&Record>| last.map(LastLine::from);
+        assert!(!record(after(), b"one").says_more_than(line(Some(&last))));
         for (record, last) in [
             (record(after(), b"two"), Some(&last)),
             (record(after(), b"one"), None),
@@ -190,7 +262,28 @@ mod tests {
             (record(Act::Look, b"one"), Some(&last)),
             (record(Act::TookBack { of: 1 }, b"one"), Some(&last)),
         ] {
-            assert!(record.says_more_than(last), "{record:?}");
+            assert!(record.says_more_than(line(last)), "{record:?}");
         }
+    }
+
+    #[test]
+    fn undo_1_two_writers_that_keep_the_list_open_number_their_lines_in_one_row() {
+        let dir = tripwire_testing::TestDir::new();
+        let path = dir.path().join("list");
+        let (mut one, mut two) = (LogWriter::default(), LogWriter::default());
+        let tree = Some(Digest::of(b"one"));
+        for number in [1, 3, 5] {
+            assert_eq!(one.append(&path, 0, after(), tree).unwrap(), number);
+            assert_eq!(two.append(&path, 0, after(), tree).unwrap(), number + 1);
+        }
+        assert_eq!(two.append(&path, 0, after(), tree).unwrap(), 7);
+        // Another list in its place, as a collection leaves it, and a line that a crash tore.
+        replace(&path, &read(&path).unwrap()[5..]).unwrap();
+        assert_eq!(two.append(&path, 0, after(), tree).unwrap(), 8);
+        let torn = [std::fs::read(&path).unwrap().as_slice(), b"{\"number\":"].concat();
+        std::fs::write(&path, torn).unwrap();
+        assert_eq!(two.append(&path, 0, after(), tree).unwrap(), 9);
+        let numbers: Vec<u64> = read(&path).unwrap().iter().map(|record| record.number).collect();
+        assert_eq!(numbers, [6, 7, 8, 9]);
     }
 }

@@ -1,7 +1,7 @@
 //! A snapshot: look, put the listings of folders together from below, and let the pack become visible.
 
 use crate::error::UndoError;
-use crate::index::{Index, KnownFolder};
+use crate::index::{Index, KnownFolder, NOT_KNOWN};
 use crate::node::{Tree, Uncovered};
 use crate::objects::{ObjectPaths, tree_digest};
 use crate::paths::joined;
@@ -35,9 +35,6 @@ pub struct Gap {
     /// Why.
     pub why: Uncovered,
 }
-
-/// The listing of a folder whose look was cut short.
-const NOT_KNOWN: Digest = Digest::from_bytes([0; 32]);
 
 /// What one look needs to know.
 #[derive(Debug, Clone, Copy)]

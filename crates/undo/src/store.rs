@@ -4,7 +4,7 @@ use crate::diff::{self, Difference};
 use crate::error::UndoError;
 use crate::history::{History, StepSummary};
 use crate::index::Index;
-use crate::log::{self, Act, Record, StepMark};
+use crate::log::{self, Act, LogWriter, Record, StepMark};
 use crate::node::{Entry, Tree};
 use crate::objects::{Contents, ObjectPaths, Objects};
 use crate::paths::{joined, path_of};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tripwire_core::policy::{Policy, Switch};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file;
-use tripwire_fs::lock::{FileLock, Wait};
+use tripwire_fs::lock::{KeptFileLock, KeptLockFile, Wait};
 use tripwire_workspace::clock;
 
 /// Larger than any index of the files that a snapshot may have.
@@ -42,11 +42,13 @@ pub struct UndoStore {
     index: Mutex<Option<(FileStamp, Index)>>,
     /// What the system tells of the folder, in a process that stays.
     watch: Mutex<Option<Watch>>,
+    lock: KeptLockFile,
+    writer: Mutex<LogWriter>,
 }
 
 /// The store's lock.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with it")] FileLock);
+pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with it")] KeptFileLock);
 
 /// What tells one version of the index file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +79,15 @@ impl UndoStore {
     #[must_use]
     pub fn of(own_state: &Path, root: &Path, settings: Settings) -> Self {
         let folder = Self::parent(own_state).join(tripwire_workspace::state_name(root));
-        Self { root: root.to_owned(), folder, settings, index: Mutex::new(None), watch: Mutex::new(None) }
+        Self {
+            root: root.to_owned(),
+            lock: KeptLockFile::at(&folder.join("lock")),
+            folder,
+            settings,
+            index: Mutex::new(None),
+            watch: Mutex::new(None),
+            writer: Mutex::default(),
+        }
     }
 
     /// The same in a process that stays: what moves in the folder is followed between looks.
@@ -234,6 +244,16 @@ impl UndoStore {
 
     /// Takes the store's lock and makes its folders.
     pub(crate) fn hold(&self, deadline: Option<Instant>) -> Result<Held, UndoError> {
+        let until = Instant::now() + LOCK_WAIT;
+        let wait = Wait::Until(deadline.map_or(until, |deadline| deadline.min(until)));
+        if let Some(lock) = self.lock.relock(wait)? {
+            return Ok(Held(lock));
+        }
+        self.make_folders()?;
+        Ok(Held(self.lock.take(wait)?))
+    }
+
+    fn make_folders(&self) -> Result<(), UndoError> {
         let paths = self.paths();
         if !paths.large.is_dir() || !paths.packs.is_dir() {
             file::make_folder(&paths.packs)?;
@@ -241,9 +261,7 @@ impl UndoStore {
             let root = self.root.as_os_str().as_encoded_bytes();
             file::replace(&self.folder.join("workspace"), &[root, b"\n"].concat())?;
         }
-        let until = Instant::now() + LOCK_WAIT;
-        let until = deadline.map_or(until, |deadline| deadline.min(until));
-        Ok(Held(FileLock::take(&self.folder.join("lock"), Wait::Until(until))?))
+        Ok(())
     }
 
     pub(crate) fn paths(&self) -> ObjectPaths {
@@ -267,16 +285,22 @@ impl UndoStore {
     }
 
     pub(crate) fn write_down(&self, _held: &Held, act: Act, tree: Option<Digest>) -> Result<u64, UndoError> {
-        log::append(&self.log(), clock::now().epoch_ms(), act, tree)
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.append(&self.log(), clock::now().epoch_ms(), act, tree)
     }
 
     /// Looks at the folder; its objects are on the disk then, and no list names them yet.
     pub(crate) fn look(&self, held: &Held, deadline: Option<Instant>) -> Result<Digest, UndoError> {
         let mut kept = self.known_index(held);
-        let index = kept.take().map_or_else(|| Index::new(self.settings.choice()), |(_, index)| index);
-        let paths = self.paths();
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let still = watch.as_mut().and_then(Watch::still);
+        if let Some(tree) = still.zip(kept.as_ref()).and_then(|(still, (_, index))| still.whole(&self.root, index)) {
+            return Ok(tree);
+        }
+        // Someone may have removed them while the lock file stayed open.
+        self.make_folders()?;
+        let index = kept.take().map_or_else(|| Index::new(self.settings.choice()), |(_, index)| index);
+        let paths = self.paths();
         let (root, folder, settings) = (&self.root, &self.folder, &self.settings);
         match look(Look { root, folder, settings, paths: &paths, deadline, still }, &index) {
             Ok(Looked { tree, index, moved }) => {

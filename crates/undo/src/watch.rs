@@ -3,14 +3,16 @@
 //! Writes through a mapping, or by a second name outside of the folder, are not told, so every so often everything is looked
 //! at; and whenever the system lost count, or names came, were written to and went.
 
-use crate::index::Index;
+use crate::index::{Index, NOT_KNOWN};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use tripwire_core::record::chain::Digest;
 
 /// Looks after which everything is looked at again.
 const WHOLE_EVERY: u32 = 32;
@@ -27,6 +29,8 @@ pub(crate) struct Watch {
     watched: HashMap<Vec<u8>, (i32, u64)>,
     /// Folders in which something moved since the last look.
     moved: HashSet<Vec<u8>>,
+    /// Whether a file had other names at the last look: what is written by one of them may not be told of the others.
+    shares: Shares,
     looks: u32,
     /// The most that may be watched.
     pub(crate) folders_max: usize,
@@ -37,7 +41,7 @@ impl Watch {
     pub(crate) fn new(folders_max: usize) -> Option<Self> {
         let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         let (paths, watched, moved) = (HashMap::new(), HashMap::new(), HashSet::new());
-        Some(Self { queue, paths, watched, moved, looks: 0, folders_max })
+        Some(Self { queue, paths, watched, moved, shares: Shares::default(), looks: 0, folders_max })
     }
 
     /// The folders that did not move since the last look; none where everything has to be looked at.
@@ -47,7 +51,7 @@ impl Watch {
         if !counted || self.watched.is_empty() || self.looks.is_multiple_of(WHOLE_EVERY) {
             return None;
         }
-        Some(Still { watched: &self.watched, moved: &self.moved })
+        Some(Still { watched: &self.watched, moved: &self.moved, shares: self.shares })
     }
 
     /// Takes in what the system told; false if that is not all that may have happened.
@@ -83,6 +87,8 @@ impl Watch {
             return false;
         }
         self.moved.clear();
+        let shares = index.folders.values().any(|folder| folder.has_shared());
+        self.shares = if shares { Shares::Some } else { Shares::None };
         let gone: Vec<Vec<u8>> =
             self.watched.keys().filter(|path| !index.folders.contains_key(*path)).cloned().collect();
         for path in gone {
@@ -169,17 +175,37 @@ impl NewNames {
     }
 }
 
+/// Whether files have names outside of the folder, or several in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Shares {
+    #[default]
+    Some,
+    None,
+}
+
 /// Folders in which nothing moved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
     watched: &'a HashMap<Vec<u8>, (i32, u64)>,
     moved: &'a HashSet<Vec<u8>>,
+    shares: Shares,
 }
 
 impl Still<'_> {
     /// Whether nothing moved in a folder.
     pub(crate) fn is_still(&self, path: &[u8]) -> bool {
         self.watched.contains_key(path) && !self.moved.contains(path)
+    }
+
+    /// The listing of the whole folder, where nothing moved anywhere in it since the look that made this index; nothing if
+    /// another folder has come to its place.
+    pub(crate) fn whole(&self, root: &Path, index: &Index) -> Option<Digest> {
+        if !self.moved.is_empty() || self.shares == Shares::Some || self.watched.len() != index.folders.len() {
+            return None;
+        }
+        let known = index.folders.get(&Vec::new()[..])?;
+        let inode = root.symlink_metadata().ok()?.ino();
+        (inode == known.mark.inode() && known.tree != NOT_KNOWN).then_some(known.tree)
     }
 }
 
