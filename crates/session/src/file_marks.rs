@@ -109,6 +109,9 @@ impl LookLimits {
 pub struct FileMarks {
     root: PathBuf,
     files: BTreeMap<PathBuf, FileSeen>,
+    /// The folders that were listed, the root as the empty path: while a mark stands, the names are those that were listed.
+    /// One that changed just then has none.
+    folders: BTreeMap<PathBuf, Option<FileMark>>,
 }
 
 impl FileMarks {
@@ -137,7 +140,7 @@ impl FileMarks {
             let settled = mark.is_settled(clock::now().epoch_ms());
             files.insert(path.to_owned(), FileSeen { mark, settled, contents });
         }
-        Self { root: root.to_owned(), files }
+        Self { root: root.to_owned(), files, folders: BTreeMap::new() }
     }
 
     /// Looks at the same tree again; what did not move since is not read a second time.
@@ -147,6 +150,11 @@ impl FileMarks {
     }
 
     fn look(root: &Path, before: Option<&Self>, limits: LookLimits) -> Option<Self> {
+        let mut reader = Reader { bytes_left: limits.bytes_max, now_ms: clock::now().epoch_ms() };
+        let before = before.filter(|before| before.root == root);
+        if let Some(same) = before.and_then(|before| before.by_known_names(&mut reader)) {
+            return Some(same);
+        }
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .ignore(false)
@@ -154,26 +162,48 @@ impl FileMarks {
             .parents(false)
             .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !PASSED_OVER.contains(&name)))
             .build();
-        let (mut files, mut bytes_left, now_ms) = (BTreeMap::new(), limits.bytes_max, clock::now().epoch_ms());
+        let (mut files, mut folders) = (BTreeMap::new(), BTreeMap::new());
         for (index, entry) in walk.flatten().enumerate() {
             if index > limits.entries_max {
                 return None;
             }
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
             if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+                // Listed from now on; a name that comes meanwhile leaves it unsettled.
+                let mark = entry.path().metadata().ok().map(|meta| FileMark::of(&meta));
+                folders.insert(path, mark.filter(|mark| mark.is_settled(reader.now_ms)));
                 continue;
             }
             let Ok(meta) = entry.path().symlink_metadata() else { continue };
-            let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
-            let mark = FileMark::of(&meta);
-            let known =
-                before.and_then(|before| before.files.get(&path)).filter(|seen| seen.settled && seen.mark == mark);
-            let contents = match known {
-                Some(seen) => seen.contents,
-                None => contents(entry.path(), &meta, &mut bytes_left),
-            };
-            files.insert(path, FileSeen { mark, settled: mark.is_settled(now_ms), contents });
+            let seen = reader.see(entry.path(), &meta, before.and_then(|before| before.files.get(&path)));
+            files.insert(path, seen);
         }
-        Some(Self { root: root.to_owned(), files })
+        Some(Self { root: root.to_owned(), files, folders })
+    }
+
+    /// The same files looked at one by one; nothing where a folder or a list of what is left out has moved, so that there may be
+    /// others. Nothing is listed then and no `.gitignore` is read, which is most of what a look costs.
+    fn by_known_names(&self, reader: &mut Reader) -> Option<Self> {
+        // Where single files were looked at, nothing was listed.
+        self.folders.get(Path::new(""))?;
+        for (path, mark) in &self.folders {
+            let known = (*mark)?;
+            let meta = self.root.join(path).metadata().ok()?;
+            if FileMark::of(&meta) != known {
+                return None;
+            }
+        }
+        let mut files = BTreeMap::new();
+        for (path, seen) in &self.files {
+            let whole = self.root.join(path);
+            let meta = whole.symlink_metadata().ok()?;
+            let now = reader.see(&whole, &meta, Some(seen));
+            if now.mark != seen.mark && path.file_name().is_some_and(|name| name == ".gitignore") {
+                return None;
+            }
+            files.insert(path.clone(), now);
+        }
+        Some(Self { root: self.root.clone(), files, folders: self.folders.clone() })
     }
 
     /// How many files there are.
@@ -269,6 +299,26 @@ impl BoundTree {
     }
 }
 
+/// Reads what moved, within the bounds of one look.
+struct Reader {
+    bytes_left: u64,
+    /// When the look began.
+    now_ms: u64,
+}
+
+impl Reader {
+    /// A file as it is now; what did not move since an earlier look is not read again.
+    fn see(&mut self, path: &Path, meta: &Metadata, before: Option<&FileSeen>) -> FileSeen {
+        let mark = FileMark::of(meta);
+        let known = before.filter(|seen| seen.settled && seen.mark == mark);
+        let contents = match known {
+            Some(seen) => seen.contents,
+            None => contents(path, meta, &mut self.bytes_left),
+        };
+        FileSeen { mark, settled: mark.is_settled(self.now_ms), contents }
+    }
+}
+
 /// What a file holds, where it is small enough to be read.
 fn contents(path: &Path, meta: &Metadata, bytes_left: &mut u64) -> Option<Digest> {
     if meta.is_symlink() {
@@ -341,6 +391,44 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(TIME_STEP_MS));
         fs::write(folder.path().join("large"), &large).unwrap();
         assert_eq!(before.changed_until(&before.again().unwrap()).count(), 1, "nobody knows what it held");
+    }
+
+    #[test]
+    fn dirty_1_a_look_that_lists_nothing_sees_what_one_that_lists_sees() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+        let settle = || std::thread::sleep(std::time::Duration::from_millis(2 * TIME_STEP_MS));
+        fs::create_dir_all(root.join("src/deep")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        write(".gitignore", "*.o\n");
+        write("src/a.py", "one");
+        write("src/a.o", "x");
+        settle();
+        let mut known = FileMarks::of(root).unwrap();
+        let by_names = |known: &FileMarks| {
+            known.by_known_names(&mut Reader { bytes_left: LOOK_BYTES_MAX, now_ms: clock::now().epoch_ms() })
+        };
+        assert_eq!(by_names(&known).as_ref(), Some(&known), "nothing moved");
+        let changes: [(&dyn Fn(), Option<&str>); 6] = [
+            (&|| write("src/a.py", "two"), Some("src/a.py")),
+            (&|| write("src/deep/new.py", "x"), Some("src/deep/new.py")),
+            (&|| fs::rename(root.join("src/deep/new.py"), root.join("b.py")).unwrap(), Some("b.py")),
+            (&|| write("src/b.o", "x"), None),
+            (&|| fs::remove_file(root.join("b.py")).unwrap(), Some("b.py")),
+            (&|| write(".gitignore", "*.x\n"), Some("src/a.o")),
+        ];
+        for (change, seen) in changes {
+            change();
+            let after = known.again().unwrap();
+            let whole = FileMarks::look(root, None, LookLimits::SUPERVISOR).unwrap();
+            let names = |later: &FileMarks| known.changed_until(later).map(Path::to_owned).collect::<Vec<_>>();
+            assert_eq!(names(&after), names(&whole));
+            assert_eq!(names(&after).iter().any(|path| Some(path.as_path()) == seen.map(Path::new)), seen.is_some());
+            settle();
+            known = after.again().unwrap();
+            assert!(by_names(&known).is_some(), "a folder that is left alone is listed once");
+        }
     }
 
     #[test]
