@@ -276,4 +276,32 @@ mod tests {
         assert!(!Watch::new(2).unwrap().follow(&dir.path().join("work"), &index));
         assert!(Watch::new(3).unwrap().follow(&dir.path().join("work"), &index));
     }
+
+    #[test]
+    fn undo_1_what_moves_in_a_folder_that_was_still_is_seen_and_so_is_another_folder_in_its_place() {
+        let dir = tripwire_testing::TestDir::new();
+        let work = dir.path().join("work");
+        std::fs::create_dir_all(work.join("a")).unwrap();
+        std::fs::write(work.join("a/file"), "one").unwrap();
+        let settings = crate::settings::Settings::of(&tripwire_core::policy::Policy::default());
+        let store = crate::UndoStore::of(&dir.path().join("state"), &work, settings).watching();
+        let look = || store.look_now().unwrap().tree;
+        let still = || {
+            let trees = [look(), look(), look()];
+            assert!(trees.iter().all(|tree| *tree == trees[0]));
+            trees[0]
+        };
+        let first = still();
+        std::fs::write(work.join("a/file"), "two").unwrap();
+        let second = look();
+        assert_ne!(second, first);
+        assert_eq!(still(), second);
+        std::fs::remove_file(work.join("a/file")).unwrap();
+        let third = still();
+        assert!(third != second && third != first);
+        std::fs::rename(&work, dir.path().join("away")).unwrap();
+        std::fs::create_dir_all(work.join("a")).unwrap();
+        std::fs::write(work.join("a/file"), "one").unwrap();
+        assert_eq!(still(), first, "another folder with the same in it");
+    }
 }
