@@ -53,7 +53,7 @@ pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::{SessionState, StateFollower};
 pub use state::{StateError, StateSaves};
 use std::sync::Arc;
-pub use steps::StepWords;
+pub use steps::{KnownSteps, StepWords};
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::{Chain, ChainView};
@@ -61,9 +61,10 @@ use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_fs::file::sweep_drafts;
 use tripwire_journal::storage::Storage;
-use tripwire_journal::storage::disk::Disk;
+use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::{Batch, Durability, Journal, SessionPaths};
 use tripwire_secrets::{Redactor, Vault};
+use tripwire_workspace::control::KnownAbsent;
 use tripwire_workspace::geometry::hook_script;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, template};
@@ -78,7 +79,7 @@ const LOCAL_FILES: [&str; 2] = ["CLAUDE.local.md", ".claude/settings.local.json"
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
-pub struct Driver<S: Storage = Disk> {
+pub struct Driver<S: Storage = KeptDisk> {
     journal: Journal<S>,
     layout: Layout,
     session: SessionId,
@@ -102,9 +103,11 @@ pub struct Driver<S: Storage = Disk> {
     replica: Option<Arc<dyn Replica>>,
     /// How the state file follows the journal.
     follower: StateFollower,
+    /// What this process knows to be absent of people's files.
+    absent: KnownAbsent,
 }
 
-impl Driver<Disk> {
+impl Driver<KeptDisk> {
     /// Begins a new session under the manifest's policy, frozen from now on. `change` may set what a command asks for.
     ///
     /// # Errors
@@ -159,7 +162,7 @@ impl Driver<Disk> {
     /// # Errors
     /// When there is none, its journal does not verify at its end, or its state is of a newer version.
     pub fn resume(layout: &Layout, session: &SessionId) -> Result<Self, DriverError> {
-        let journal = open_existing(layout, session)?;
+        let journal = records::open_to_write(layout, session)?;
         let state = match stored(&journal, SessionDir { layout, session }, 0)? {
             Some(state) => state,
             None => {
@@ -186,12 +189,12 @@ impl Driver<Disk> {
     /// See [`Self::take`].
     pub fn take_last(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<StepOutcome, DriverError> {
         if self.journal.is_poisoned() {
-            self.journal = open_existing(&self.layout, &self.session)?;
+            self.journal = records::open_to_write(&self.layout, &self.session)?;
         }
         self.take_now(what, clock)
     }
 
-    fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
+    fn over(journal: Journal<KeptDisk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
         let redaction = Redaction::new(sources(layout, session.as_str(), None, state.chain.policy()));
         Self {
             journal,
@@ -208,6 +211,7 @@ impl Driver<Disk> {
             results: ResultSync::Each,
             replica: None,
             follower: StateFollower::default(),
+            absent: KnownAbsent::default(),
         }
     }
 }
@@ -421,8 +425,20 @@ impl<S: Storage> Driver<S> {
         timing: Timing,
         make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
     ) -> Result<StepOutcome, DriverError> {
-        let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, redaction, .. } =
-            self;
+        let Self {
+            journal,
+            layout,
+            session,
+            state,
+            signing,
+            followed,
+            reach,
+            removed,
+            reporting,
+            redaction,
+            absent,
+            ..
+        } = self;
         let results = self.results;
         redaction.refresh()?;
         let dir = SessionDir { layout, session };
@@ -431,7 +447,7 @@ impl<S: Storage> Driver<S> {
         let (own, now) = make(state.start);
         let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting };
         let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
-        let gathered = turn::gather(dir, state, own, at_look)?;
+        let gathered = turn::gather(dir, state, own, at_look, absent)?;
         let decided = turn::decide_on_copy(state, session, gathered, redaction.redactor()?)?;
         let batch = decided.batch(state.known, now, results);
         let known = append(&mut turn, &batch)?;

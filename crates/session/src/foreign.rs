@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::chain::Digest;
-use tripwire_fs::bounded;
 use tripwire_fs::file::{self, FileAction, FileError};
-use tripwire_fs::lock::{FileLock, Wait};
+use tripwire_fs::lock::{FileLock, KeptFileLock, KeptLockFile, Wait};
 use tripwire_observe::Observer;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -128,12 +127,14 @@ impl Foreign<'_> {
     /// # Errors
     /// When the file cannot be opened, or another hook holds it for too long.
     pub fn notes(self, layout: &Layout) -> Result<Notes, FileError> {
+        self.notes_file(layout).take(layout)
+    }
+
+    /// The file of these notes, for a process that takes them again and again.
+    #[must_use]
+    pub fn notes_file(self, layout: &Layout) -> NotesFile {
         let path = self.path(layout).with_extension("notes");
-        if !layout.clients().is_dir() {
-            file::make_folder(&layout.state())?;
-            file::make_folder(&layout.clients())?;
-        }
-        Ok(Notes { file: lock(&path)?, path, before: Vec::new() })
+        NotesFile { file: KeptLockFile::at(&path), path }
     }
 
     fn observer_path(self, layout: &Layout) -> PathBuf {
@@ -174,10 +175,39 @@ pub fn clients(layout: &Layout) -> BTreeMap<SessionId, String> {
     named.collect()
 }
 
+/// The file of one session's notes.
+#[derive(Debug)]
+pub struct NotesFile {
+    path: PathBuf,
+    file: KeptLockFile,
+}
+
+impl NotesFile {
+    /// The notes, locked until they are dropped.
+    ///
+    /// # Errors
+    /// See [`Foreign::notes`].
+    pub fn take(&self, layout: &Layout) -> Result<Notes, FileError> {
+        // A wait that leaves a hook enough time to refuse in.
+        let wait = Wait::Until(Instant::now() + LOCK_WAIT);
+        let file = match self.file.relock(wait)? {
+            Some(file) => file,
+            None => {
+                if !layout.clients().is_dir() {
+                    file::make_folder(&layout.state())?;
+                    file::make_folder(&layout.clients())?;
+                }
+                self.file.take(wait)?
+            }
+        };
+        Ok(Notes { file, path: self.path.clone(), before: Vec::new() })
+    }
+}
+
 /// What the hooks of one session leave for each other.
 #[derive(Debug)]
 pub struct Notes {
-    file: FileLock,
+    file: KeptFileLock,
     path: PathBuf,
     before: Vec<u8>,
 }
@@ -185,9 +215,28 @@ pub struct Notes {
 impl Notes {
     /// What the hook before left; empty at first.
     pub fn read(&mut self) -> &[u8] {
-        let notes = bounded::read_whole_sized(&*self.file, NOTES_BYTES_MAX, NOTES_BYTES_USUAL);
-        self.before = notes.unwrap_or_default();
+        self.before = self.contents().unwrap_or_default();
         &self.before
+    }
+
+    /// The whole file from its beginning; notes that are too long are begun anew.
+    fn contents(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; NOTES_BYTES_USUAL];
+        let mut length = 0;
+        loop {
+            let space = bytes.get_mut(length..)?;
+            let wanted = space.len();
+            let read = self.file.read_at(space, u64::try_from(length).ok()?).ok()?;
+            length += read;
+            if read < wanted {
+                bytes.truncate(length);
+                return Some(bytes);
+            }
+            if length >= NOTES_BYTES_MAX {
+                return None;
+            }
+            bytes.resize(NOTES_BYTES_MAX + 1, 0);
+        }
     }
 
     /// Leaves something for the next hook, if it is news. Not synced: after a power cut it is begun anew.
@@ -216,11 +265,11 @@ fn lock(path: &Path) -> Result<FileLock, FileError> {
 /// The longest wait for another hook of the same session.
 const LOCK_WAIT: Duration = Duration::from_secs(8);
 /// What notes usually need, so that reading them is one system call.
-const NOTES_BYTES_USUAL: u64 = 16 * 1_024;
+const NOTES_BYTES_USUAL: usize = 16 * 1_024;
 /// Notes of sessions that are looked at.
 const NOTES_MAX: usize = 20_000;
 /// The longest notes that are read back.
-const NOTES_BYTES_MAX: u64 = 256 * 1_024;
+const NOTES_BYTES_MAX: usize = 256 * 1_024;
 
 /// The largest look at the disk that is kept.
 const DISK_LOOK_BYTES_MAX: u64 = 4 << 20;
@@ -254,6 +303,22 @@ mod tests {
         assert!(!second.is_finished(), "the first hook still holds them");
         drop(notes);
         assert_eq!(second.join().unwrap(), b"short");
+    }
+
+    #[test]
+    fn notes_whose_file_stays_open_are_read_whole_and_those_that_are_too_long_are_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let file = Foreign { client: "claude", session: "s" }.notes_file(&layout);
+        for length in [0, NOTES_BYTES_USUAL - 1, NOTES_BYTES_USUAL, NOTES_BYTES_MAX, 10] {
+            let mut notes = file.take(&layout).unwrap();
+            notes.read();
+            notes.write(&vec![b'x'; length]).unwrap();
+            drop(notes);
+            assert_eq!(file.take(&layout).unwrap().read().len(), length);
+        }
+        file.take(&layout).unwrap().write(&vec![b'x'; NOTES_BYTES_MAX + 1]).unwrap();
+        assert_eq!(file.take(&layout).unwrap().read(), b"");
     }
 
     #[test]

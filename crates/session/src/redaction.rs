@@ -13,6 +13,8 @@ use tripwire_core::policy::{List, Policy, SettingRow};
 use tripwire_fs::bounded;
 use tripwire_journal::keys::KeyHome;
 use tripwire_secrets::{KnownSecret, RedactionKey, Redactor, Vault, is_env_file, of_env_file};
+use tripwire_workspace::clock;
+use tripwire_workspace::mark::{FolderWatch, Names};
 
 /// The largest `.env` file that is looked through.
 const ENV_BYTES_MAX: u64 = 1024 * 1024;
@@ -81,6 +83,9 @@ pub(crate) struct SecretSources {
 pub(crate) struct Redaction {
     sources: SecretSources,
     built: OnceCell<Built>,
+    /// The workspace's folder, and the `.env` files that were in it at the last look.
+    folder: FolderWatch,
+    env_files: Vec<PathBuf>,
     pub(crate) vault: Vault,
 }
 
@@ -116,7 +121,7 @@ impl Redaction {
 
     /// Makes it again where the `.env` files are other ones by now. What stood in them before stays a secret.
     pub(crate) fn refresh(&mut self) -> Result<(), RedactionError> {
-        let marks = self.sources.marks();
+        let marks = self.marks();
         match self.built.get() {
             Some(built) if built.marks == marks => return Ok(()),
             Some(built) => {
@@ -128,6 +133,16 @@ impl Redaction {
         }
         self.built = OnceCell::from(self.sources.build(marks)?);
         Ok(())
+    }
+
+    /// The `.env` files as they are now; the folder is listed only where a name may have come or gone.
+    fn marks(&mut self) -> Vec<EnvMark> {
+        let Some(root) = self.sources.root.as_deref() else { return Vec::new() };
+        match self.folder.look(root.metadata().ok().as_ref(), clock::now()) {
+            Names::Stood => {}
+            Names::Moved => self.env_files = env_files(root),
+        }
+        marks_of(&self.env_files)
     }
 
     /// A JSON text without secrets; their values stay in memory.
@@ -165,17 +180,21 @@ impl SecretSources {
         Ok(Built { redactor, marks, files })
     }
 
-    /// The `.env` files of the workspace's folder; a pipe or a device is none.
+    /// The `.env` files of the workspace's folder.
     fn marks(&self) -> Vec<EnvMark> {
-        let entries = self.root.as_deref().map(env_files).unwrap_or_default();
-        let mark = |path: PathBuf| {
-            let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-            Some(EnvMark { path, bytes: found.len(), changed: found.modified().ok() })
-        };
-        let mut marks: Vec<EnvMark> = entries.into_iter().filter_map(mark).collect();
-        marks.sort_by(|one, other| one.path.cmp(&other.path));
-        marks
+        marks_of(&self.root.as_deref().map(env_files).unwrap_or_default())
     }
+}
+
+/// These files as they are now; a pipe or a device is none.
+fn marks_of(files: &[PathBuf]) -> Vec<EnvMark> {
+    let mark = |path: &PathBuf| {
+        let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some(EnvMark { path: path.clone(), bytes: found.len(), changed: found.modified().ok() })
+    };
+    let mut marks: Vec<EnvMark> = files.iter().filter_map(mark).collect();
+    marks.sort_by(|one, other| one.path.cmp(&other.path));
+    marks
 }
 
 /// The secrets in these files.

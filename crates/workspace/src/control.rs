@@ -4,22 +4,23 @@
 //! A look gives facts, never decisions: the driver journals them and the engine decides. Looking fails closed: what
 //! cannot be looked at is an error, and a `.geometry/` that vanished is not taken for reports that a person removed.
 
+mod absent;
 mod compare;
 mod fact;
-mod mark;
 pub mod order;
 mod policy;
 mod watched;
 
+pub use self::absent::KnownAbsent;
 pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
+use crate::mark::{Mark, stat};
 use crate::policy_file::{self, PolicyFileError};
 use crate::session::SessionId;
 use compare::Accepted;
-use mark::{Mark, stat};
 use order::Note;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -172,12 +173,29 @@ impl Explain for ControlError {
 
 /// Looks at the control files for a session and lists what changed. `now` only judges how fresh a file's times are.
 pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock) -> Result<Look, ControlError> {
-    if !layout.folder().symlink_metadata().is_ok_and(|folder| folder.is_dir()) {
+    look_again(layout, session, before, now, &mut KnownAbsent::default())
+}
+
+/// The same in a process that stays, which remembers what is not there.
+pub fn look_again(
+    layout: &Layout,
+    session: &SessionId,
+    before: &Seen,
+    now: WallClock,
+    absent: &mut KnownAbsent,
+) -> Result<Look, ControlError> {
+    let folder = layout.folder().symlink_metadata().ok().filter(std::fs::Metadata::is_dir);
+    let Some(folder) = folder else {
         return Err(ControlError::FolderGone { path: layout.folder().to_owned() });
-    }
+    };
+    absent.reports.begin(Some(&folder), now);
     let (mut facts, mut seen) = (Vec::new(), before.clone());
     for file in ControlFile::ALL {
-        let there = stat(&file.path(layout))?.is_some();
+        let there = match file {
+            // What stops an agent is always looked for.
+            ControlFile::Stop | ControlFile::Pause => stat(&file.path(layout))?.is_some(),
+            ControlFile::BlockerReport | ControlFile::Checkpoint => absent.reports.stat(&file.path(layout))?.is_some(),
+        };
         // Read only where it matters: while a report stands that is new to this session, or that it wrote itself.
         let is_writer =
             || file.report().is_some_and(|report| report.writers(layout).iter().any(|one| one == session.as_str()));
@@ -202,7 +220,8 @@ pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock)
     look_at_manifest(layout, now, &mut seen, &mut facts)?;
     policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
     if let Some(root) = layout.workspace() {
-        watched::look(root, &mut seen.obeyed, now, &mut facts);
+        absent.obeyed.begin(root.metadata().ok().as_ref(), now);
+        watched::look(root, &mut seen.obeyed, now, &mut absent.obeyed, &mut facts);
     }
     Ok(Look { facts, seen })
 }

@@ -10,6 +10,7 @@ pub mod git;
 pub mod hash;
 pub mod known;
 pub mod loop_lock;
+pub mod mark;
 pub mod mode;
 pub mod open_consoles;
 pub mod own_outputs;

@@ -16,7 +16,7 @@ use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
 use tripwire_fs::shell_word::shell_word;
-use tripwire_session::driver::Driver;
+use tripwire_session::driver::{Driver, open_existing};
 use tripwire_workspace::policy_file;
 
 /// Save a false alarm as a scenario: everything up to the decision, with the expectation that no alarm fires there.
@@ -58,7 +58,8 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
     let driver = Driver::resume(workspace.layout(), &session)?;
     let mut lines = Vec::new();
     let mut wrong = None;
-    let mut pairs = Pairs::new(driver.journal());
+    let journal = open_existing(workspace.layout(), &session)?;
+    let mut pairs = Pairs::new(&journal);
     while let Some(pair) = pairs.next_pair()? {
         lines.push(pair.input_text.clone());
         if pair.number == args.decision {

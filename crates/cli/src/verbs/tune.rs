@@ -22,7 +22,7 @@ use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
 use tripwire_core::policy;
 use tripwire_core::rules::Rule;
-use tripwire_session::driver::{Driver, views};
+use tripwire_session::driver::{Driver, open_existing, views};
 use tripwire_workspace::Workspace;
 use write::{SettingsTarget, Written};
 
@@ -112,7 +112,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.look()?;
     let session = args.which.find(workspace.layout())?;
     let driver = Driver::resume(workspace.layout(), &session)?;
-    let inputs = past::inputs(Pairs::new(driver.journal()), usize::MAX)?;
+    let journal = open_existing(workspace.layout(), &session)?;
+    let inputs = past::inputs(Pairs::new(&journal), usize::MAX)?;
     let alarm = find(args, &driver, &inputs)?;
     if !offer::is_tunable(alarm.rule) {
         return Err(TuneError::NotTunable { rule: alarm.rule, reason: alarm.reason }.into());
@@ -316,7 +317,8 @@ impl Tuning<'_> {
             for session in sessions.iter().rev().take(SESSIONS_MAX) {
                 // A journal that cannot be read is for `verify` to report.
                 let Ok(driver) = Driver::resume(root.layout(), session) else { continue };
-                let Ok(inputs) = past::inputs(Pairs::new(driver.journal()), left) else { continue };
+                let Ok(journal) = open_existing(root.layout(), session) else { continue };
+                let Ok(inputs) = past::inputs(Pairs::new(&journal), left) else { continue };
                 left = left.saturating_sub(inputs.len());
                 let Some(changed) = offer.over(driver.policy()) else { continue };
                 let of_session = past::difference(&inputs, driver.policy(), &changed);

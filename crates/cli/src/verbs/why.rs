@@ -10,7 +10,7 @@ use clap::Args;
 use std::borrow::Cow;
 use tripwire_console::explanation::{Explanation, last_alarm};
 use tripwire_core::explain::Explain;
-use tripwire_session::driver::Driver;
+use tripwire_session::driver::{Driver, open_existing};
 
 /// Explain a decision: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.look()?;
     let session = args.which.find(workspace.layout())?;
     let driver = Driver::resume(workspace.layout(), &session)?;
-    let journal = driver.journal();
+    let journal = &open_existing(workspace.layout(), &session)?;
     let pair = match args.decision {
         Some(asked) => history::find(journal, asked)?.ok_or_else(|| Problem::NoDecision {
             asked,

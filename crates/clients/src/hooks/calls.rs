@@ -57,6 +57,11 @@ pub(super) enum DenialCause {
 }
 
 impl CallLedger {
+    /// Whether words of a call are kept, and not only what tells it from others.
+    pub(super) fn has_words(&self) -> bool {
+        self.open.iter().any(|call| call.id.is_some() || !call.name.is_empty() || !call.input.is_empty())
+    }
+
     /// A hook is asked about a call.
     pub(super) fn asked(&mut self, ids: CallIds, tool: &ToolCall) {
         let key = key(ids, tool);

@@ -10,8 +10,8 @@ use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
 use tripwire_judge::Facts;
 use tripwire_observe::Observer;
-use tripwire_session::driver::{Driver, DriverError, StepWords};
-use tripwire_session::foreign::{Foreign, Notes};
+use tripwire_session::driver::{Driver, DriverError, KnownSteps, StepWords};
+use tripwire_session::foreign::{Foreign, Notes, NotesFile};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::layout::Layout;
 
@@ -22,12 +22,15 @@ const OBSERVED_MAX: u32 = 16;
 #[derive(Debug, Default)]
 pub struct KeptNotes {
     stay: Stay,
+    /// The file, which a process that stays keeps open.
+    file: Option<NotesFile>,
     /// The file as it was read or written last, and what it says.
     bytes: Vec<u8>,
     pub(super) memory: HookMemory,
     /// The file, locked, while what the last event left is still to be written down.
     unwritten: Option<Notes>,
     pub(super) step: Option<KeptStep>,
+    steps: KnownSteps,
     pub(super) disk: KeptLook,
     observer: Option<Observer>,
     /// Results since the observer was last written down.
@@ -70,7 +73,7 @@ impl KeptNotes {
         driver: &Driver,
     ) -> Result<Notes, DriverError> {
         self.write_down(driver)?;
-        let mut notes = foreign.notes(layout)?;
+        let mut notes = self.file.get_or_insert_with(|| foreign.notes_file(layout)).take(layout)?;
         let bytes = notes.read();
         if self.bytes != bytes {
             self.memory = HookMemory::read(bytes);
@@ -98,13 +101,8 @@ impl KeptNotes {
         notes.write(text.as_bytes())?;
         self.bytes = text.into_bytes();
         if let Some(KeptStep { tool, arguments, exit_code, output }) = self.step.take() {
-            driver.keep_step(&StepWords {
-                said: "",
-                tool: &tool,
-                arguments: &arguments,
-                exit_code,
-                output: &output,
-            })?;
+            let step = StepWords { said: "", tool: &tool, arguments: &arguments, exit_code, output: &output };
+            driver.keep_step(&step, &mut self.steps)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 use super::calls::CallLedger;
 use crate::usage::SessionUsage;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
 use tripwire_judge::outside::OutsideTexts;
@@ -107,7 +108,35 @@ impl HookMemory {
         keep_newest(&mut self.records, RECORDS_MAX);
         let own = serde_json::to_string(self).unwrap_or_default();
         let outside = serde_json::to_string(&self.outside).unwrap_or_default();
-        format!("{}\n{outside}", redactor.redact_json(&own))
+        let own = if self.has_words() { redactor.redact_json(&own) } else { Cow::Borrowed(own.as_str()) };
+        format!("{own}\n{outside}")
+    }
+
+    /// Whether anything in it was written by someone else: where all is numbers, there is nothing to redact.
+    fn has_words(&self) -> bool {
+        let Self {
+            remarks,
+            notices,
+            person_spoke: _,
+            agents: _,
+            starters,
+            parents,
+            records,
+            model_requests: _,
+            output_lines: _,
+            calls_without_figures: _,
+            late_calls,
+            late_answer,
+            record: _,
+            calls,
+            outside: _,
+        } = self;
+        let lists = [remarks, notices, starters, late_calls];
+        lists.iter().any(|list| !list.is_empty())
+            || !parents.is_empty()
+            || !records.is_empty()
+            || late_answer.is_some()
+            || calls.has_words()
     }
 
     /// Notes whether this event's look at the client's record gave figures.
@@ -227,6 +256,7 @@ fn keep_newest<T>(list: &mut Vec<T>, max: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_secrets::KnownSecret;
 
     #[test]
     fn gate_8_a_sub_agents_parent_is_the_one_that_asked_first() {
@@ -237,6 +267,32 @@ mod tests {
         assert_eq!(memory.parent_of("b").as_deref(), Some("a"));
         assert_eq!(memory.parent_of("b").as_deref(), Some("a"), "it stays so");
         assert_eq!(memory.parent_of("nobody asked"), None);
+    }
+
+    #[test]
+    fn secret_1_words_of_others_are_redacted_wherever_they_are_kept() {
+        let secret = "kR7vPq2LmX9wTz4bNc8dHs".to_owned();
+        let mut redactor = Redactor::default();
+        redactor.know(&KnownSecret { name: "TOKEN".to_owned(), value: secret.clone() });
+        let holds = |change: &dyn Fn(&mut HookMemory)| {
+            let mut memory = HookMemory::default();
+            change(&mut memory);
+            memory.text(&redactor).contains(&secret)
+        };
+        let call = |id: Option<&str>, input: &str| crate::hooks::ToolCall {
+            name: "t".to_owned(),
+            input: input.to_owned(),
+            call_id: id.map(str::to_owned),
+        };
+        let shared = super::super::dialect::CallIds::Shared;
+        assert!(!holds(&|memory| memory.remarks.push(secret.clone())));
+        assert!(!holds(&|memory| memory.notices.push(secret.clone())));
+        assert!(!holds(&|memory| memory.starts_one(Some(&secret))));
+        assert!(!holds(&|memory| memory.late_calls.push(secret.clone())));
+        assert!(!holds(&|memory| memory.late_answer = Some((secret.clone(), String::new()))));
+        assert!(!holds(&|memory| memory.parents.push((Fingerprint::of(b"a"), secret.clone()))));
+        assert!(!holds(&|memory| memory.calls.asked(shared, &call(None, &format!("{{\"k\":\"{secret}\"}}")))));
+        assert!(!holds(&|memory| memory.calls.asked(shared, &call(Some(&secret), "{}"))));
     }
 
     #[test]

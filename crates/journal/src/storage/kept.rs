@@ -27,9 +27,17 @@ const BURST: Duration = Duration::from_millis(5);
 const KEPT_MAX: usize = 3;
 
 /// The file system of this machine, with the last used files kept open. Clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct KeptDisk {
     state: Arc<Mutex<KeptState>>,
+    /// How long one lock may be kept.
+    lease: Duration,
+}
+
+impl Default for KeptDisk {
+    fn default() -> Self {
+        Self { state: Arc::default(), lease: LEASE }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -162,6 +170,12 @@ impl KeptState {
 }
 
 impl KeptDisk {
+    /// The same with a lock that ends with its use: nobody has to call [`Self::rest`].
+    #[must_use]
+    pub fn without_lease() -> Self {
+        Self { lease: Duration::ZERO, ..Self::default() }
+    }
+
     /// Lets other processes have the lock. To be called every few milliseconds by whoever appends.
     pub fn rest(&self) {
         let mut state = self.state();
@@ -190,7 +204,7 @@ impl KeptDisk {
         let mut state = self.state();
         // A lock on a file that lost its name protects nothing: the next process would lock another one.
         if file.is_named(state.period) {
-            return Ok(Some(HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + LEASE }));
+            return Ok(Some(HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + self.lease }));
         }
         state.forget(path);
         Ok(None)
@@ -302,7 +316,7 @@ impl Storage for KeptDisk {
         let lock = Disk.lock(path, deadline.saturating_duration_since(Instant::now()))?;
         let file = Arc::new(OpenFile::new(path, lock.shared())?);
         self.state().keep(&file);
-        let held = HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + LEASE };
+        let held = HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + self.lease };
         Ok(self.hand_out(held, LockSince::Now))
     }
 
@@ -426,6 +440,20 @@ mod tests {
         assert_eq!((other.records(), one.records()), (300, 299), "the last turn was the other's");
         disk.rest();
         assert_eq!(count(folder.path()), 300);
+    }
+
+    #[test]
+    fn without_a_lease_the_lock_is_free_between_two_appends_however_closely_they_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut kept = open(KeptDisk::without_lease(), folder.path());
+        let mut plain = open(Disk, folder.path());
+        let head = SessionPaths::of_ledger(folder.path()).head();
+        for round in 1..=20 {
+            add(&mut kept, Durability::Grouped).unwrap();
+            assert!(Disk.lock(&head, Duration::ZERO).is_ok());
+            add(&mut plain, Durability::Synced).unwrap();
+            assert_eq!(kept.turn().unwrap().records(), 2 * round);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a session keeps beside its journal for the briefing of a fresh worker.
 
 use super::dir::SessionDir;
-use super::steps::{self, StepWords};
+use super::steps::{self, KnownSteps, StepWords};
 use super::{Driver, DriverError, briefing, objective};
 use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -19,12 +19,12 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep_step(&self, step: &StepWords<'_>) -> Result<(), DriverError> {
+    pub fn keep_step(&self, step: &StepWords<'_>, known: &mut KnownSteps) -> Result<(), DriverError> {
         let redactor = self.redactor()?;
         let (said, output) = (redactor.redact(step.said), redactor.redact(step.output));
         let arguments = redactor.redact_json(step.arguments);
         let clean = StepWords { said: &said, arguments: &arguments, output: &output, ..*step };
-        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, &clean)?)
+        Ok(steps::keep(SessionDir { layout: &self.layout, session: &self.session }, &clean, known)?)
     }
 
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.

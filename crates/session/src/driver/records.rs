@@ -8,14 +8,23 @@ use std::collections::BTreeMap;
 use tripwire_core::chain::Chain;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::storage::disk::Disk;
+use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::{Append, Batch, Entry, Journal, Options, SessionPaths, Turn};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 
-pub(super) fn create_journal(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
+pub(super) fn create_journal(layout: &Layout, session: &SessionId) -> Result<Journal<KeptDisk>, DriverError> {
     let paths = SessionPaths::new(layout.folder(), session);
-    Ok(Journal::open(Disk, paths, Options { host: host_name(), ..Options::default() })?)
+    let options = Options { host: host_name(), ..Options::default() };
+    Ok(Journal::open(KeptDisk::without_lease(), paths, options)?)
+}
+
+/// The same for the driver, which keeps the files open between two turns.
+pub(super) fn open_to_write(layout: &Layout, session: &SessionId) -> Result<Journal<KeptDisk>, DriverError> {
+    let paths = SessionPaths::new(layout.folder(), session);
+    let options = Options { host: host_name(), ..Options::default() };
+    Ok(Journal::open_existing(KeptDisk::without_lease(), paths, options)?)
 }
 
 /// Opens the journal of a session that must be there: looking makes nothing.
@@ -33,7 +42,7 @@ fn host_name() -> String {
 }
 
 /// The session as its first record froze it; every other record is still to be taken in.
-pub(super) fn begun(journal: &Journal<Disk>) -> Result<SessionState, DriverError> {
+pub(super) fn begun(journal: &Journal<KeptDisk>) -> Result<SessionState, DriverError> {
     let head = journal.read(journal.beginning(), 1)?;
     let record = head
         .records

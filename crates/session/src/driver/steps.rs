@@ -5,6 +5,8 @@
 
 use super::dir::SessionDir;
 use crate::body::ReadBody;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use tripwire_core::label;
 use tripwire_core::run::record::{Answer, Call, RunRecord};
 use tripwire_fs::file::{self, FileError, read_bounded};
@@ -69,12 +71,39 @@ pub(super) fn relative(text: &str, dir: SessionDir<'_>) -> String {
 }
 
 /// Keeps one more step of someone else's agent.
-pub(super) fn keep(dir: SessionDir<'_>, step: &StepWords<'_>) -> Result<(), FileError> {
-    let mut steps = kept(dir);
-    steps.push(step.text(dir));
-    steps.drain(..steps.len().saturating_sub(STEPS_MAX));
-    let text = serde_json::to_string(&steps).unwrap_or_default();
-    file::write_in_place(&dir.layout.steps_of(dir.session), text.as_bytes())
+pub(super) fn keep(dir: SessionDir<'_>, step: &StepWords<'_>, known: &mut KnownSteps) -> Result<(), FileError> {
+    let path = dir.layout.steps_of(dir.session);
+    if !known.is_current(&path) {
+        *known = KnownSteps { steps: kept(dir), stamp: None };
+    }
+    known.steps.push(step.text(dir));
+    known.steps.drain(..known.steps.len().saturating_sub(STEPS_MAX));
+    let text = serde_json::to_string(&known.steps).unwrap_or_default();
+    known.stamp = None;
+    file::write_in_place(&path, text.as_bytes())?;
+    known.stamp = stamp(&path);
+    Ok(())
+}
+
+/// The steps as a process that stays left them, so that it need not read them again.
+#[derive(Debug, Default)]
+pub struct KnownSteps {
+    steps: Vec<String>,
+    stamp: Option<Stamp>,
+}
+
+/// The file's number, size and time, by which another process's write shows.
+type Stamp = (u64, u64, i64, i64);
+
+impl KnownSteps {
+    fn is_current(&self, path: &Path) -> bool {
+        self.stamp.is_some() && stamp(path) == self.stamp
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = path.symlink_metadata().ok()?;
+    Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
 }
 
 /// The steps that were kept, oldest first.
@@ -138,16 +167,18 @@ mod tests {
         let layout = Layout::at(&folder.path().join(".geometry"));
         let session = SessionId::first(WallClock::from_epoch_ms(1_790_000_000_000));
         let dir = SessionDir { layout: &layout, session: &session };
+        let (mut staying, mut other) = (KnownSteps::default(), KnownSteps::default());
         for n in 0..7 {
             let command = format!("{{\"command\":\"cat {}/a{n}.txt\"}}", folder.path().display());
             let output = "x".repeat(9_000) + "the end";
             let words = StepWords { said: "", tool: "Bash", arguments: &command, exit_code: Some(1), output: &output };
-            keep(dir, &words).unwrap();
+            keep(dir, &words, if n == 4 { &mut other } else { &mut staying }).unwrap();
         }
         let steps = kept(dir);
         assert_eq!(steps.len(), STEPS_MAX);
         let last = steps.last().unwrap();
         assert!(last.contains("call: Bash {\"command\":\"cat a6.txt\"}\nexit code: 1\nresult:\nxxx"), "{last}");
+        assert!(steps[2].contains("cat a4.txt"), "what another process kept is not lost");
         assert!(last.ends_with("the end") && last.len() < 3 * PART_BYTES_MAX, "{}", last.len());
     }
 }

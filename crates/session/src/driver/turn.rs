@@ -23,7 +23,7 @@ use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
 use tripwire_secrets::Redactor;
 use tripwire_workspace::account;
-use tripwire_workspace::control::{self, Seen};
+use tripwire_workspace::control::{self, KnownAbsent, Seen};
 use tripwire_workspace::geometry::safety_log::{LogEntry, LogError};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
@@ -86,8 +86,9 @@ pub(super) fn gather(
     state: &SessionState,
     own: Vec<Input>,
     at_look: AtLook<'_>,
+    absent: &mut KnownAbsent,
 ) -> Result<Gathered, DriverError> {
-    let mut look = control::look(dir.layout, dir.session, &state.seen, at_look.now)?;
+    let mut look = control::look_again(dir.layout, dir.session, &state.seen, at_look.now, absent)?;
     let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
     let agent = match at_look.reach {
         ManifestReach::Open if state.memo.has_open_calls() => AgentAtWork::InReach,

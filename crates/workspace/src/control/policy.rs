@@ -1,8 +1,8 @@
 //! The policy file after the session began: an edit is reported as drift and never applied.
 
 use super::fact::ControlFact;
-use super::mark::{Mark, stat};
 use crate::geometry::wall_clock::WallClock;
+use crate::mark::{Mark, stat};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;

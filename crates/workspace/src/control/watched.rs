@@ -2,9 +2,10 @@
 //!
 //! The client reads them by itself, so nothing can be kept from being applied; the record says that it changed.
 
+use super::absent::AbsentFiles;
 use super::fact::ControlFact;
-use super::mark::{Mark, stat};
 use crate::geometry::wall_clock::WallClock;
+use crate::mark::{Mark, stat};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
@@ -29,7 +30,9 @@ pub(super) fn begin<'a>(root: &Path, names: impl Iterator<Item = &'a str>, now: 
     let mut files: Vec<WatchedFile> = Vec::new();
     for name in names.take(FILES_MAX) {
         if !files.iter().any(|file| file.name == name) {
-            let (mark, held) = held_by(&root.join(name), now, None);
+            let path = root.join(name);
+            let found = stat(&path).ok().flatten();
+            let (mark, held) = found.map_or((None, None), |found| held_by(&path, &found, now, None));
             files.push(WatchedFile { name: name.to_owned(), mark, held });
         }
     }
@@ -37,9 +40,17 @@ pub(super) fn begin<'a>(root: &Path, names: impl Iterator<Item = &'a str>, now: 
 }
 
 /// Looks at them again, by their marks first.
-pub(super) fn look(root: &Path, files: &mut [WatchedFile], now: WallClock, facts: &mut Vec<ControlFact>) {
+pub(super) fn look(
+    root: &Path,
+    files: &mut [WatchedFile],
+    now: WallClock,
+    absent: &mut AbsentFiles,
+    facts: &mut Vec<ControlFact>,
+) {
     for file in files {
-        let (mark, held) = held_by(&root.join(&file.name), now, Some(file));
+        // A file below something that is no folder is not there.
+        let found = absent.stat_below(root, &file.name).ok().flatten();
+        let (mark, held) = found.map_or((None, None), |found| held_by(&root.join(&file.name), &found, now, Some(file)));
         if held != file.held {
             let to = held.clone().unwrap_or_else(|| "(removed)".to_owned());
             facts.push(ControlFact::ObeyedFileChanged { path: file.name.clone(), to });
@@ -48,10 +59,13 @@ pub(super) fn look(root: &Path, files: &mut [WatchedFile], now: WallClock, facts
     }
 }
 
-fn held_by(path: &Path, now: WallClock, before: Option<&WatchedFile>) -> (Option<Mark>, Option<String>) {
-    // A file below something that is no folder is not there.
-    let Some(metadata) = stat(path).ok().flatten() else { return (None, None) };
-    let mark = Mark::of(&metadata, now);
+fn held_by(
+    path: &Path,
+    metadata: &std::fs::Metadata,
+    now: WallClock,
+    before: Option<&WatchedFile>,
+) -> (Option<Mark>, Option<String>) {
+    let mark = Mark::of(metadata, now);
     if let Some(WatchedFile { mark: Some(known), held, .. }) = before
         && known.still_means(&mark)
     {
@@ -77,10 +91,12 @@ mod tests {
         let names = ["CLAUDE.md", ".mcp.json", "CLAUDE.md"];
         let mut files = begin(root, names.into_iter(), WallClock::from_epoch_ms(now));
         assert_eq!(files.len(), 2, "each once");
+        let mut absent = AbsentFiles::default();
         let mut changed = |files: &mut Vec<WatchedFile>| {
             let mut facts = Vec::new();
             now += 1_000;
-            look(root, files, WallClock::from_epoch_ms(now), &mut facts);
+            absent.begin(root.metadata().ok().as_ref(), WallClock::from_epoch_ms(now));
+            look(root, files, WallClock::from_epoch_ms(now), &mut absent, &mut facts);
             facts.len()
         };
         assert_eq!(changed(&mut files), 0);
@@ -92,5 +108,37 @@ mod tests {
         assert_eq!((changed(&mut files), changed(&mut files)), (2, 0));
         std::fs::remove_file(root.join(".mcp.json")).unwrap();
         assert_eq!((changed(&mut files), changed(&mut files)), (1, 0));
+    }
+
+    #[test]
+    fn const_6_a_file_that_was_known_to_be_absent_is_seen_when_it_comes_by_any_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let names = ["CLAUDE.md", ".claude/settings.json", ".codex/config.toml"];
+        let mut files = begin(root, names.into_iter(), crate::clock::now());
+        let mut absent = AbsentFiles::default();
+        let mut changed = || {
+            let (mut facts, now) = (Vec::new(), crate::clock::now());
+            absent.begin(root.metadata().ok().as_ref(), now);
+            look(root, &mut files, now, &mut absent, &mut facts);
+            facts.len()
+        };
+        let settle = || std::thread::sleep(std::time::Duration::from_millis(70));
+        let changes: [&dyn Fn(); 4] = [
+            &|| std::fs::write(root.join("CLAUDE.md"), "x").unwrap(),
+            &|| {
+                std::fs::create_dir(root.join("draft")).unwrap();
+                std::fs::write(root.join("draft/settings.json"), "x").unwrap();
+                std::fs::rename(root.join("draft"), root.join(".claude")).unwrap();
+            },
+            &|| std::fs::remove_file(root.join(".claude/settings.json")).unwrap(),
+            &|| std::fs::write(root.join(".claude/settings.json"), "y").unwrap(),
+        ];
+        for change in changes {
+            settle();
+            assert_eq!((changed(), changed()), (0, 0));
+            change();
+            assert_eq!(changed(), 1);
+        }
     }
 }
