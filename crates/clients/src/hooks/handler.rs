@@ -116,7 +116,6 @@ impl HookHandler<'_> {
                     Source::Compacted => kept.memory.forget_context(),
                     Source::Startup => {}
                 }
-                let facts = self.facts(call, driver, kept);
                 if let Some(why) = self.snapshots(call, driver.session().as_str()).begin() {
                     kept.memory.notices.push(why);
                 }
