@@ -29,7 +29,7 @@ fn a_limit_behind_the_clients_name_is_refused_and_begins_nothing() {
     ] {
         let (code, said) = output(fixture.verb(words));
         assert_eq!(code, Some(2), "{words:?}: {said}");
-        assert!(said.contains("behind the client's name") && said.contains("put it first"), "{said}");
+        assert!(said.contains("after the client's name") && said.contains("put it first"), "{said}");
     }
     no_session(&fixture);
     let (code, said) = output(fixture.verb(&["run", "--", "no/such/claude", "--json", "--profile", "x", "budget"]));
