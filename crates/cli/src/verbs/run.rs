@@ -170,7 +170,7 @@ fn supervise(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRep
     report
 }
 
-/// Options of ours that no client has: behind the client's name they would bind nobody.
+/// Options of ours that no client has: after the client's name they would be passed to the client and limit nothing.
 const OWN_OPTIONS: [&str; 10] = [
     "--fleet",
     "--budget",

@@ -234,7 +234,7 @@ pub(crate) fn asks_for_help(call: &Call) -> bool {
 }
 
 fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
-    // Most words are no options, and the table is long.
+    // Most words are not options, and the table is long.
     if !option.starts_with('-') {
         return false;
     }
@@ -243,7 +243,7 @@ fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
         Some(rest) => rest.strip_prefix('/').is_some_and(|word| first == Some(word)),
         None => false,
     };
-    // Whether the name occurs at all is asked first, because it costs a tenth of taking the list apart.
+    // A plain search for the name first: splitting every list of programs is slow.
     VALUES.iter().filter(|(programs, _)| programs.contains(name)).any(|(programs, options)| {
         programs.split(' ').any(is_own) && options.split_whitespace().any(|known| known == option)
     })
