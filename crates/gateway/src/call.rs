@@ -16,7 +16,6 @@ use crate::outbound::OutboundAnswer;
 use crate::pump;
 use crate::refusal::{RefusalKind, RefusedRequest};
 use crate::request::{Packing, outgoing, passed_on};
-use crate::request_digest::request_digest;
 use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::upstream::UpstreamError;
@@ -332,7 +331,6 @@ fn reserve_here(
         shared: Arc::clone(shared),
         provider: String::new(),
         request_bytes: call.body.len() as u64,
-        request: request_digest(&call.body),
         day: clock::now().date(),
         began: Instant::now(),
         reservation: Some(reservation),

@@ -27,7 +27,6 @@ mod paused;
 mod pump;
 mod refusal;
 mod request;
-mod request_digest;
 mod route;
 mod run_door;
 pub mod run_mode;

@@ -14,7 +14,6 @@ use std::time::Instant;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
 use tripwire_core::prices::PriceBasis;
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_session::shared_money::MoneyPromise;
 
@@ -28,7 +27,6 @@ pub(crate) struct OpenCall {
     pub(crate) worst: WorstCase,
     pub(crate) provider: String,
     pub(crate) request_bytes: u64,
-    pub(crate) request: Digest,
     pub(crate) day: UtcDate,
     /// When its request began to be served.
     pub(crate) began: Instant,
@@ -168,7 +166,7 @@ impl OpenCall {
             micro_usd,
             excess: MicroUsd::ZERO,
             price_estimated: cost.basis == PriceBasis::HighestKnown,
-            request: self.request,
+            request: None,
         }
     }
 

@@ -21,7 +21,6 @@ use tripwire_core::ledger::{
     AccountId, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError, SettledCall,
 };
 use tripwire_core::prices::{Cost, PriceBasis, PriceList};
-use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Work};
 use tripwire_core::units::{Count, MicroUsd};
 use tripwire_core::usage::{FigureSource, Usage};
@@ -44,8 +43,6 @@ pub(super) struct SessionMoney {
     session: AccountId,
     /// The budget as the account has it.
     budget: Option<MicroUsd>,
-    /// The questions that were asked: no two have the same digest.
-    asked: u64,
 }
 
 /// What is reserved for one question.
@@ -75,7 +72,7 @@ impl SessionMoney {
         let mut books = BookedLedger::new(Ledger::default(), LedgerBook::open(layout)?);
         books.set(session.clone(), settings(view.budget_micro_usd));
         books.rest();
-        Ok(Self { books, layout: layout.clone(), session, budget: view.budget_micro_usd, asked: 0 })
+        Ok(Self { books, layout: layout.clone(), session, budget: view.budget_micro_usd })
     }
 
     /// The session's account.
@@ -122,7 +119,7 @@ impl SessionMoney {
             self.books.release(id);
             return Ok(None);
         };
-        let call = self.call(paid, worst);
+        let call = Self::call(paid, worst);
         let settled = self.books.settle(id, call, began.elapsed());
         let short = settled.filter(|call| !call.excess.is_zero()).map(|call| {
             let text = format!("{}: {} beyond what was reserved", self.session, call.excess.in_dollars());
@@ -156,7 +153,7 @@ impl SessionMoney {
     /// Books a question of an earlier process of which nothing is known but that it was reserved: it may have cost all of it.
     pub(super) fn book_lost(&mut self, agent: LoopAgent, lost: PaidCall) -> Result<(), SessionError> {
         let (account, worst) = (self.agent(agent), lost.cost.micro_usd);
-        let mut call = self.call(lost, worst);
+        let mut call = Self::call(lost, worst);
         call.doubt = Some(Doubt::Unfinished);
         self.books.book(&account, call, Duration::ZERO).map_err(unbooked)?;
         self.written()
@@ -223,22 +220,18 @@ impl SessionMoney {
     }
 
     fn book(&mut self, account: &AccountId, paid: PaidCall) -> Result<(), SessionError> {
-        let call = self.call(paid, MicroUsd::ZERO);
+        let call = Self::call(paid, MicroUsd::ZERO);
         self.books.book(account, call, Duration::ZERO).map_err(unbooked).map(drop)
     }
 
     /// The record of a call; its path and its excess come from the ledger.
-    fn call(&mut self, paid: PaidCall, reserved: MicroUsd) -> SettledCall {
+    fn call(paid: PaidCall, reserved: MicroUsd) -> SettledCall {
         let PaidCall { provider, model, usage, source, cost, end } = paid;
-        self.asked += 1;
-        // An engine keeps the bytes of its request to itself: this tells the calls of a session apart.
         let is_whole = end == CallEnd::Complete;
         let is_answered = (is_whole || end == CallEnd::Chanted) && !provider.is_empty();
-        let (settled, now) = (self.settled(), clock::now());
-        let request = format!("{} {} {settled} {}", self.session, self.asked, now.epoch_ms());
         SettledCall {
             path: Vec::new(),
-            day: now.date(),
+            day: clock::now().date(),
             provider,
             model,
             end,
@@ -250,7 +243,7 @@ impl SessionMoney {
             micro_usd: cost.micro_usd,
             excess: MicroUsd::ZERO,
             price_estimated: cost.basis == PriceBasis::HighestKnown,
-            request: Digest::of(request.as_bytes()),
+            request: None,
         }
     }
 

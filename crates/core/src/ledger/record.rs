@@ -60,8 +60,9 @@ pub struct SettledCall {
     pub price_estimated: bool,
     /// The provider.
     pub provider: Label,
-    /// The digest of the request's bytes, so that two doors can find the same call.
-    pub request: Digest,
+    /// The digest of the request's bytes, which older versions wrote down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Digest>,
     /// What was reserved.
     pub reserved: MicroUsd,
     /// Whether the provider told them.

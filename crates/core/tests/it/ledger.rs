@@ -9,7 +9,6 @@ use tripwire_core::ledger::{
     AccountId, AccountKind, AccountSettings, Budget, CallEnd, Ledger, Period, ReservationId, ReserveError, SettledCall,
     UtcDate,
 };
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd};
 use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_testing::sized;
@@ -141,7 +140,7 @@ impl World {
             micro_usd: settled.booked,
             excess: settled.excess,
             price_estimated: false,
-            request: Digest::of(b""),
+            request: None,
         });
         flight.caller
     }

@@ -11,7 +11,6 @@ use receiver::Receiver;
 use std::sync::{Arc, Mutex};
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, AccountKind, CallEnd, LedgerRecord, SettledCall, UtcDate};
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_secrets::Redactor;
@@ -76,7 +75,7 @@ fn settled(model: &str, path: Vec<AccountId>, end: CallEnd) -> LedgerRecord {
         micro_usd: MicroUsd::new(1_234),
         excess: MicroUsd::ZERO,
         price_estimated: false,
-        request: Digest::of(b"request"),
+        request: None,
     }))
 }
 

@@ -7,7 +7,6 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, CallEnd, LedgerRecord, SettledCall, UtcDate};
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_session::ledger::LedgerBook;
@@ -217,7 +216,7 @@ fn gate_8_a_kill_between_settlement_and_journal_counts_what_was_settled_once() {
         micro_usd: MicroUsd::new(10_000),
         excess: MicroUsd::ZERO,
         price_estimated: false,
-        request: Digest::of(b"the third"),
+        request: None,
     };
     let mut book = LedgerBook::open(&Layout::at(&fixture.geometry())).unwrap();
     book.append_call(&LedgerRecord::Settled(Box::new(call)), WallClock::from_epoch_ms(1), 1).unwrap();
