@@ -2,16 +2,56 @@
 
 use crate::line::call::Call;
 
-/// One line: the clients, the words that their command begins with, what must be given beside them, and why it is held.
-pub(super) type VerbLine = (&'static str, &'static str, &'static str, &'static str);
+/// A command that is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VerbLine {
+    clients: &'static [&'static str],
+    verb: &'static str,
+    options: Options,
+    reason: &'static str,
+}
 
-/// The reason of the first line that fits. A word of a line is one of several (`delete|rm`), any (`*`), or a beginning
-/// (`delete-*`). Of the options one must be given, or none if they begin with `!`.
+/// What the options of a command must say.
+#[derive(Debug, Clone, Copy)]
+enum Options {
+    /// They do not matter.
+    Any,
+    /// One of these is given.
+    With(&'static [&'static str]),
+    /// None of these is given.
+    Without(&'static [&'static str]),
+}
+
+/// A command of these clients is held for this reason if it begins with the words of the verb. Each of them is one of several
+/// (`delete|rm`), any (`*`), or a beginning (`delete-*`).
+pub(super) const fn held(clients: &'static [&'static str], verb: &'static str, reason: &'static str) -> VerbLine {
+    VerbLine { clients, verb, options: Options::Any, reason }
+}
+
+impl VerbLine {
+    /// The same, only where one of these options is given.
+    pub(super) const fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options: Options::With(options), ..self }
+    }
+
+    /// The same, only where none of these options is given.
+    pub(super) const fn without(self, options: &'static [&'static str]) -> Self {
+        Self { options: Options::Without(options), ..self }
+    }
+
+    fn fits(&self, client: &str, words: &[&str], call: &Call) -> bool {
+        let options_fit = || match self.options {
+            Options::Any => true,
+            Options::With(options) => call.has_any(options),
+            Options::Without(options) => !call.has_any(options),
+        };
+        self.clients.contains(&client) && begins_with(words, self.verb) && options_fit()
+    }
+}
+
+/// The reason of the first line that fits.
 pub(super) fn reason(table: &[VerbLine], client: &str, words: &[&str], call: &Call) -> Option<&'static str> {
-    let fits = |line: &&VerbLine| {
-        line.0.split(' ').any(|own| own == client) && begins_with(words, line.1) && has_options(call, line.2)
-    };
-    table.iter().find(fits).map(|line| line.3)
+    table.iter().find(|line| line.fits(client, words, call)).map(|line| line.reason)
 }
 
 fn begins_with(words: &[&str], wanted: &str) -> bool {
@@ -26,14 +66,6 @@ fn begins_with(words: &[&str], wanted: &str) -> bool {
         .all(|(at, wanted)| words.get(at).is_some_and(|word| wanted.split('|').any(|choice| one(word, choice))))
 }
 
-fn has_options(call: &Call, options: &str) -> bool {
-    let given = |options: &str| call.has_any(&options.split(' ').collect::<Vec<_>>());
-    match options.strip_prefix('!') {
-        Some(unless) => !given(unless),
-        None => options.is_empty() || given(options),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,8 +75,11 @@ mod tests {
 
     #[test]
     fn a_line_fits_the_beginning_of_a_command_and_its_options() {
-        let table: &[VerbLine] =
-            &[("a b", "group|g delete*", "", "1"), ("a", "* run", "--all", "2"), ("c", "rm", "!-n", "3")];
+        let table: &[VerbLine] = &[
+            held(&["a", "b"], "group|g delete*", "1"),
+            held(&["a"], "* run", "2").with(&["--all"]),
+            held(&["c"], "rm", "3").without(&["-n"]),
+        ];
         let found = |line: &str| {
             let args: Vec<Field> = line.split(' ').map(Field::of).collect();
             let call = Call { args, env: Vec::new(), stdin: Stream::Closed, place: Place::Here };

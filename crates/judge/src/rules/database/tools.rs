@@ -1,6 +1,6 @@
 //! Tools of databases and of frameworks whose command says by its first words alone that tables are lost.
 
-use crate::rules::verbs::VerbLine;
+use crate::rules::verbs::{VerbLine, held};
 
 const DROPS: &str = "it drops a database or every table";
 const RESETS: &str = "it resets a database";
@@ -9,41 +9,41 @@ const BACK: &str = "it takes back every migration";
 
 /// Tools for which a test is no different.
 pub(super) const TOOLS: &[VerbLine] = &[
-    ("pg_dropcluster pg_resetwal", "", "!-n --dry-run", "it destroys a cluster of databases"),
-    ("influx", "bucket|org delete", "", DROPS),
-    ("influx", "delete", "!-p --predicate", EMPTIES),
-    ("neo4j-admin", "database delete", "", DROPS),
-    ("atlas", "schema clean", "", DROPS),
-    ("wp", "db reset|drop|clean", "", DROPS),
-    ("wp", "site empty|delete", "", EMPTIES),
-    ("drush", "sql:drop|sql-drop|site:install|site-install|si", "", DROPS),
+    held(&["pg_dropcluster", "pg_resetwal"], "", "it destroys a cluster of databases").without(&["-n", "--dry-run"]),
+    held(&["influx"], "bucket|org delete", DROPS),
+    held(&["influx"], "delete", EMPTIES).without(&["-p", "--predicate"]),
+    held(&["neo4j-admin"], "database delete", DROPS),
+    held(&["atlas"], "schema clean", DROPS),
+    held(&["wp"], "db reset|drop|clean", DROPS),
+    held(&["wp"], "site empty|delete", EMPTIES),
+    held(&["drush"], "sql:drop|sql-drop|site:install|site-install|si", DROPS),
 ];
 
 /// Migrations and tasks, which a database for tests may lose.
 pub(super) const TASKS: &[VerbLine] = &[
-    ("flask", "db downgrade base", "", BACK),
-    ("manage.py django-admin", "flush|reset_db", "", EMPTIES),
-    ("manage.py django-admin", "migrate * zero", "", BACK),
-    ("console", "doctrine:database:drop|doctrine:schema:drop|d:d:d|d:s:d", "--force -f", DROPS),
-    ("console", "doctrine:mongodb:schema:drop", "", DROPS),
-    ("console", "doctrine:fixtures:load|d:f:l", "!--append --dump-sql", EMPTIES),
-    ("console", "doctrine:migrations:migrate first", "", BACK),
-    ("ace", "migration:fresh|migration:reset|migration:refresh|db:wipe|db:truncate", "", DROPS),
-    ("typeorm-ts-node-commonjs typeorm-ts-node-esm typeorm-extension", "schema:drop|db:drop", "", DROPS),
-    ("drizzle-kit", "push|push:*", "--force", RESETS),
-    ("mikro-orm mikro-orm-esm", "schema:drop", "--run -r", DROPS),
-    ("mikro-orm mikro-orm-esm", "schema:fresh|migration:fresh", "", DROPS),
-    ("payload", "migrate:fresh|migrate:reset|migrate:refresh", "", DROPS),
-    ("sea-orm-cli", "migrate fresh|reset|refresh", "", DROPS),
-    ("loco", "db reset|drop|truncate", "", DROPS),
-    ("hanami", "db drop|clean", "", DROPS),
-    ("mix", "ecto.rollback", "--all", BACK),
-    ("migrate", "drop", "", DROPS),
-    ("migrate", "down", "-all --all", BACK),
-    ("goose", "reset", "", BACK),
-    ("goose", "* * reset", "", BACK),
-    ("goose", "down-to 0", "", BACK),
-    ("goose", "* * down-to 0", "", BACK),
-    ("dotnet", "ef database update 0", "", BACK),
-    ("dotnet-ef", "database update 0", "", BACK),
+    held(&["flask"], "db downgrade base", BACK),
+    held(&["manage.py", "django-admin"], "flush|reset_db", EMPTIES),
+    held(&["manage.py", "django-admin"], "migrate * zero", BACK),
+    held(&["console"], "doctrine:database:drop|doctrine:schema:drop|d:d:d|d:s:d", DROPS).with(&["--force", "-f"]),
+    held(&["console"], "doctrine:mongodb:schema:drop", DROPS),
+    held(&["console"], "doctrine:fixtures:load|d:f:l", EMPTIES).without(&["--append", "--dump-sql"]),
+    held(&["console"], "doctrine:migrations:migrate first", BACK),
+    held(&["ace"], "migration:fresh|migration:reset|migration:refresh|db:wipe|db:truncate", DROPS),
+    held(&["typeorm-ts-node-commonjs", "typeorm-ts-node-esm", "typeorm-extension"], "schema:drop|db:drop", DROPS),
+    held(&["drizzle-kit"], "push|push:*", RESETS).with(&["--force"]),
+    held(&["mikro-orm", "mikro-orm-esm"], "schema:drop", DROPS).with(&["--run", "-r"]),
+    held(&["mikro-orm", "mikro-orm-esm"], "schema:fresh|migration:fresh", DROPS),
+    held(&["payload"], "migrate:fresh|migrate:reset|migrate:refresh", DROPS),
+    held(&["sea-orm-cli"], "migrate fresh|reset|refresh", DROPS),
+    held(&["loco"], "db reset|drop|truncate", DROPS),
+    held(&["hanami"], "db drop|clean", DROPS),
+    held(&["mix"], "ecto.rollback", BACK).with(&["--all"]),
+    held(&["migrate"], "drop", DROPS),
+    held(&["migrate"], "down", BACK).with(&["-all", "--all"]),
+    held(&["goose"], "reset", BACK),
+    held(&["goose"], "* * reset", BACK),
+    held(&["goose"], "down-to 0", BACK),
+    held(&["goose"], "* * down-to 0", BACK),
+    held(&["dotnet"], "ef database update 0", BACK),
+    held(&["dotnet-ef"], "database update 0", BACK),
 ];
