@@ -1,7 +1,9 @@
 //! Runs of tests whose command is more than a program and one word: sessions, tasks, code, and what runs in a container.
 
-/// Options of `docker run`, `docker exec` and of compose's that take a value.
-const CONTAINER_VALUES: &[&str] = &[
+use tripwire_shell::wrappers::{CONTAINER_VALUES, Head};
+
+/// Options of `docker` and `docker compose` before their verb that take the next word as their value.
+const BEFORE_VERB_VALUES: &[&str] = &[
     "-f",
     "--file",
     "-p",
@@ -9,37 +11,12 @@ const CONTAINER_VALUES: &[&str] = &[
     "--profile",
     "--env-file",
     "--project-directory",
-    "-v",
-    "--volume",
-    "--mount",
-    "-e",
-    "--env",
-    "-w",
-    "--workdir",
-    "-u",
-    "--user",
-    "--name",
-    "--publish",
-    "--network",
-    "--entrypoint",
-    "-l",
-    "--label",
-    "--platform",
-    "-h",
-    "--hostname",
-    "--cpus",
-    "-m",
-    "--memory",
-    "--index",
+    "-c",
     "--context",
-    "--add-host",
-    "--pull",
-    "--shm-size",
-    "--gpus",
-    "--cap-add",
-    "--ulimit",
-    "--tmpfs",
-    "--net",
+    "-H",
+    "--host",
+    "-l",
+    "--log-level",
 ];
 /// Words in the name of a session that checks something else than tests.
 const OTHER_SESSIONS: &[&str] = &[
@@ -66,24 +43,18 @@ fn container_words<'w, 't>(words: &'w [&'t str]) -> Option<&'w [&'t str]> {
         return None;
     }
     loop {
-        rest = without_options(rest);
+        rest = without_options(rest, BEFORE_VERB_VALUES);
         let (word, behind) = rest.split_first()?;
         match *word {
             "compose" | "container" => rest = behind,
-            "run" | "exec" => return Some(without_options(behind)).filter(|rest| !rest.is_empty()),
+            "run" | "exec" => return Some(without_options(behind, CONTAINER_VALUES)).filter(|rest| !rest.is_empty()),
             _ => return None,
         }
     }
 }
 
-fn without_options<'w, 't>(mut words: &'w [&'t str]) -> &'w [&'t str] {
-    while let Some((word, rest)) = words.split_first() {
-        if !word.starts_with('-') {
-            break;
-        }
-        words = if CONTAINER_VALUES.contains(word) { rest.get(1..).unwrap_or_default() } else { rest };
-    }
-    words
+fn without_options<'w, 't>(words: &'w [&'t str], values: &[&str]) -> &'w [&'t str] {
+    words.get(Head::of(words, values, 0).program..).unwrap_or_default()
 }
 
 /// Whether all sessions that are asked for check something else: `tox -e lint`, `nox -s docs`.

@@ -3,7 +3,7 @@
 use crate::line::call::{Call, Place, rest_of};
 use crate::line::command;
 use crate::line::field::Field;
-use tripwire_shell::wrappers::{Kind, Wrapper};
+use tripwire_shell::wrappers::{CONTAINER_VALUES, Kind, Wrapper};
 
 /// What stands behind a wrapper.
 pub(super) enum Inner {
@@ -307,84 +307,6 @@ fn ssh(call: &Call) -> Option<Inner> {
     })
 }
 
-/// Options of `docker run`, `podman run` and `kubectl exec` that take a value.
-const CONTAINER_VALUES: [&str; 74] = [
-    "-v",
-    "--volume",
-    "--mount",
-    "--volumes-from",
-    "-e",
-    "--env",
-    "-w",
-    "--workdir",
-    "-u",
-    "--user",
-    "--name",
-    "-p",
-    "--publish",
-    "--network",
-    "--entrypoint",
-    "--env-file",
-    "-c",
-    "--container",
-    "-n",
-    "--namespace",
-    "-l",
-    "--label",
-    "--platform",
-    "-h",
-    "--hostname",
-    "--cpus",
-    "-m",
-    "--memory",
-    "--image",
-    "--gpus",
-    "--shm-size",
-    "--add-host",
-    "--annotation",
-    "-a",
-    "--attach",
-    "--cap-add",
-    "--cap-drop",
-    "--cgroupns",
-    "--cidfile",
-    "--device",
-    "--dns",
-    "--expose",
-    "--group-add",
-    "--ip",
-    "--ipc",
-    "--link",
-    "--log-driver",
-    "--log-opt",
-    "--memory-swap",
-    "--net",
-    "--network-alias",
-    "--pid",
-    "--pull",
-    "--restart",
-    "--runtime",
-    "--secret",
-    "--security-opt",
-    "--stop-signal",
-    "--stop-timeout",
-    "--sysctl",
-    "--tmpfs",
-    "--ulimit",
-    "--userns",
-    "--uts",
-    "--volume-driver",
-    "--label-file",
-    "--cpu-shares",
-    "--cpuset-cpus",
-    "--pids-limit",
-    "--health-cmd",
-    "--index",
-    "--detach-keys",
-    "--cgroup-parent",
-    "--overrides",
-];
-
 /// `docker run|exec`, `docker compose run|exec`: a program in a container.
 fn container(call: &Call) -> Option<Inner> {
     let words = command::placed_words(call);
@@ -394,7 +316,7 @@ fn container(call: &Call) -> Option<Inner> {
         ["compose" | "container", "run" | "exec", ..] => words.get(1)?.at,
         _ => return None,
     };
-    let (mut env, mut rest) = rest_of(call.args.get(verb + 1..)?, &CONTAINER_VALUES, 1);
+    let (mut env, mut rest) = rest_of(call.args.get(verb + 1..)?, CONTAINER_VALUES, 1);
     // What the program in the container is given is no option of the container.
     let options = call.with_args(call.args.get(..call.args.len().saturating_sub(rest.len()))?.to_vec());
     if let Some(program) = options.option(&["--entrypoint"]).filter(|program| !program.text().is_empty()) {
@@ -422,7 +344,7 @@ fn pod(call: &Call) -> Option<Inner> {
     let dashes = behind.iter().position(|field| field.text() == "--");
     let (env, rest) = match (verb.text.as_str(), dashes) {
         ("exec" | "run" | "debug" | "rsh", Some(at)) => (Vec::new(), behind.get(at + 1..)?.to_vec()),
-        ("exec" | "rsh", None) => rest_of(behind, &CONTAINER_VALUES, 1),
+        ("exec" | "rsh", None) => rest_of(behind, CONTAINER_VALUES, 1),
         _ => return None,
     };
     if rest.is_empty() { None } else { Some(Inner::Call(rest, env, Place::Remote)) }
