@@ -2,7 +2,7 @@
 
 use crate::hooks::event::{PersonAsk, ToolCall};
 use crate::legible;
-use crate::protected::{self, ProtectedPaths};
+use crate::protected::{self, LineEffect, ProtectedPaths};
 use std::path::Path;
 use tripwire_authority::{CommandRuling, Confinement, Surroundings, Who};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Outcome, Status};
@@ -44,6 +44,16 @@ impl<'a> AskedCall<'a> {
     /// What an agent asks to do, with the facts about its authority.
     #[must_use]
     pub fn request(&self, tool: &ToolCall, driver: &Driver, starts_agent: Option<AgentStart>) -> What {
+        self.request_and_lines(tool, driver, starts_agent).0
+    }
+
+    /// The same, with what the lines of the call do where they were read for it.
+    pub(crate) fn request_and_lines(
+        &self,
+        tool: &ToolCall,
+        driver: &Driver,
+        starts_agent: Option<AgentStart>,
+    ) -> (What, Option<LineEffect>) {
         let facts = observe(&CleanCall::of(&self.raw(tool), self.redactor).raw());
         let who = Who { role: driver.role(), agent: self.agent };
         let readable = legible::read(&tool.input);
@@ -54,9 +64,12 @@ impl<'a> AskedCall<'a> {
         if let CommandRuling::Ask(why) = driver.ruling(who, &self.raw(tool), &reading, at) {
             reading.ask(Judge::fact_of_policy(self.facts, &format!("{} {}", tool.name, tool.input), &reading, &why));
         }
+        let mut lines = None;
         match readable {
             Ok(input) => {
-                if protected::touches(self.protected, tool, &input, self.facts).is_some() {
+                let touch = protected::look(self.protected, tool, &input, self.facts);
+                lines = touch.lines;
+                if touch.touched.is_some() {
                     (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
                 }
             }
@@ -74,7 +87,7 @@ impl<'a> AskedCall<'a> {
             let call = format!("{} {}", tool.name, tool.input);
             reading.ask(Judge::fact_of_placeholder(self.facts, &call, placeholder));
         }
-        What::Request(Request {
+        let request = Request {
             action: facts.action,
             authority: Some(authority),
             floor: reading.floor,
@@ -83,7 +96,8 @@ impl<'a> AskedCall<'a> {
             agent_id: self.agent.map(Label::cut),
             starts_agent,
             running: Some(self.running).filter(|running| *running > Count::ZERO),
-        })
+        };
+        (What::Request(request), lines)
     }
 
     /// The event of a call that was refused.

@@ -14,6 +14,7 @@ use paths::{is_forbidden, plain, with_home};
 use serde_json::Value;
 use tripwire_fs::shell_word::shell_quoted;
 use tripwire_judge::Facts;
+use tripwire_judge::read_only::{line_only_reads, steps_only_read};
 
 /// Tools that run a command line and have no other way to a file.
 const SHELLS: &[&str] =
@@ -61,48 +62,83 @@ const TEXTS: &[&str] = &[
 /// Parts of an argument's name that say that it is a path, whatever it looks like.
 const PATHS: &[&str] = &["path", "file", "folder", "dir", "source", "dest", "target", "uri"];
 
+/// What the command lines of a call do to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineEffect {
+    /// They are known to write none.
+    OnlyReads,
+    /// They may write some, or there is no line.
+    MayWrite,
+}
+
+impl LineEffect {
+    /// Reads the command lines of a call.
+    pub(crate) fn of(tool: &ToolCall, facts: &Facts) -> Self {
+        let Ok(input) = serde_json::from_str(&tool.input) else { return Self::MayWrite };
+        let mut lines = Vec::new();
+        command_lines(&input, &mut lines);
+        let reads = !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, facts));
+        if reads { Self::OnlyReads } else { Self::MayWrite }
+    }
+}
+
+/// What was found out about a call while it was asked whether it touches what it must not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touch {
+    /// What it would touch; none if it may go on.
+    pub(crate) touched: Option<String>,
+    /// What its lines do, where they were read.
+    pub(crate) lines: Option<LineEffect>,
+}
+
 /// What a call would touch that it must not; none if it may go on.
 #[must_use]
 pub fn touches(protected: &ProtectedPaths, call: &ToolCall, input: &Value, facts: &Facts) -> Option<String> {
+    look(protected, call, input, facts).touched
+}
+
+/// Looks for what a call would touch, and at what its lines do.
+pub(crate) fn look(protected: &ProtectedPaths, call: &ToolCall, input: &Value, facts: &Facts) -> Touch {
     let name = call.name.rsplit("__").next().unwrap_or(&call.name).to_ascii_lowercase();
     if READERS.contains(&name.as_str()) {
-        return None;
+        return Touch { touched: None, lines: None };
     }
     let protected = protected.list();
     let mut lines = Vec::new();
     if name != "apply_patch" {
         command_lines(input, &mut lines);
     }
+    let mut only_reads = !lines.is_empty();
     for line in &lines {
         let folder = FOLDERS.iter().find_map(|field| input.get(field)).and_then(Value::as_str);
         let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
         // A patch in a here-document is data to the shell and a change to the program that reads it.
         let patch = line.contains("apply_patch").then(|| patched(line)).into_iter().flatten();
         let forbidden = patch.into_iter().find(|path| is_forbidden(protected, path, &cwd));
-        let found = forbidden.or_else(|| line::touches(protected, line, &Facts { cwd, ..facts.clone() }));
-        if found.is_some() {
-            return found;
+        let touched = forbidden.or_else(|| {
+            let steps = line::steps(protected, line, Facts { cwd, ..facts.clone() });
+            only_reads = only_reads && steps_only_read(&steps);
+            line::touches(protected, &steps)
+        });
+        if touched.is_some() {
+            return Touch { touched, lines: None };
         }
     }
+    let effect = if only_reads { LineEffect::OnlyReads } else { LineEffect::MayWrite };
+    let lines_read = Some(effect).filter(|_| !lines.is_empty());
     let views = lines.iter().any(|line| VIEWS.contains(&line.as_str()));
     if views || (!lines.is_empty() && SHELLS.contains(&name.as_str())) {
-        return None;
+        return Touch { touched: None, lines: lines_read };
     }
     let mut paths = Vec::new();
     collect(input, Field::Unnamed, &mut paths);
     let takes = TAKERS.iter().any(|taker| name.contains(taker));
     let cwd = facts.cwd.as_path();
-    paths.into_iter().find(|path| {
+    let touched = paths.into_iter().find(|path| {
         is_forbidden(protected, path, cwd)
             || (takes && protected.contains(&plain(&cwd.join(with_home(protected, path)))))
-    })
-}
-
-/// All command lines among a call's arguments.
-pub(crate) fn lines_of(input: &Value) -> Vec<String> {
-    let mut lines = Vec::new();
-    command_lines(input, &mut lines);
-    lines
+    });
+    Touch { touched, lines: lines_read }
 }
 
 /// All command lines among the arguments, however deep.

@@ -1,8 +1,8 @@
 //! Which command lines only read. In doubt a line does not: then the folder is looked at before and after it.
 
 use crate::facts::Facts;
-use crate::judge::{COMMAND_BYTES_MAX, Judge};
-use crate::steps::Doing;
+use crate::judge::Judge;
+use crate::steps::{Doing, Step};
 use crate::word::Word;
 use tripwire_core::policy::Policy;
 
@@ -58,10 +58,12 @@ const SEARCH_ACTS: &[&str] = &["-delete", "-exec", "-ok", "-fprint", "-fls"];
 /// Whether a command line only reads: every program in it is known to, and nothing is redirected into a file.
 #[must_use]
 pub fn line_only_reads(line: &str, facts: &Facts) -> bool {
-    if line.len() > COMMAND_BYTES_MAX {
-        return false;
-    }
-    let steps = Judge::new(facts.clone()).steps(line, &Vec::new);
+    steps_only_read(&Judge::new(facts.clone()).steps(line, &Vec::new))
+}
+
+/// The same of a line whose steps are known.
+#[must_use]
+pub fn steps_only_read(steps: &[Step]) -> bool {
     !steps.is_empty()
         && steps.iter().all(|step| match &step.doing {
             Doing::Writes(word) => word.known().is_some_and(|word| NOWHERE.contains(&word.as_str())),

@@ -52,7 +52,10 @@ pub fn nature(raw: &RawCall<'_>) -> Nature {
         work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
     };
     let command = call.arguments.command();
-    let changes = call.changes(&work_of(call.kind, command.as_deref()), command.as_deref()) || lines.iter().any(edits);
+    // A shell's own command is read once.
+    let is_read = |line: &&String| call.kind == ToolKind::Shell && command.as_deref() == Some(line.as_str());
+    let changes = call.changes(&work_of(call.kind, command.as_deref()), command.as_deref())
+        || lines.iter().filter(|line| !is_read(line)).any(edits);
     let doing = match call.kind {
         ToolKind::Edit => Doing::Edits,
         ToolKind::Shell if changes => Doing::RunsAndEdits,

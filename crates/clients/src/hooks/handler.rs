@@ -22,6 +22,7 @@ use super::window;
 use crate::asked_call::is_refused_for_what_it_is;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
+use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 use tripwire_core::chain::event::DiskChanges;
@@ -302,7 +303,7 @@ impl HookHandler<'_> {
         let call = context.call;
         let ids = call.client.adapter().hooks.call_ids;
         let others = if memory.calls.has_others(ids, tool) { Others::Running } else { Others::None };
-        let reach = CallReach::of(tool, context.facts);
+        let reach = CallReach::of(tool, context);
         if self.changes == Measured::ByHooks {
             self.disk_watch(call).before(&reach, others, &mut kept.disk);
         }
@@ -365,7 +366,7 @@ impl HookHandler<'_> {
                 let mut observer = kept.take_observer(foreign(call), layout);
                 let memory = &mut kept.memory;
                 let mut event = context.event(tool, outcome, &mut observer, memory);
-                let reach = CallReach::of(tool, context.facts);
+                let reach = CallReach::of(tool, context);
                 event.changes = match &self.changes {
                     Measured::Given(changes) => changes.clone(),
                     Measured::ByHooks => self.disk_watch(call).after(tool, &reach, &mut kept.disk),
@@ -444,7 +445,7 @@ struct KnownFacts {
 impl KnownFacts {
     fn context<'a>(&'a self, call: &'a HookCall, root: &'a Path) -> CallContext<'a> {
         let Self { protected, facts, redactor, test_command, bound } = self;
-        CallContext { call, root, protected, facts, redactor, test_command, bound: *bound }
+        CallContext { call, root, protected, facts, redactor, test_command, bound: *bound, lines: Cell::new(None) }
     }
 }
 

@@ -6,7 +6,8 @@ use super::figures;
 use super::hook_call::HookCall;
 use super::memory::HookMemory;
 use crate::asked_call::{AskedCall, REFUSED};
-use crate::protected::ProtectedPaths;
+use crate::protected::{LineEffect, ProtectedPaths};
+use std::cell::Cell;
 use std::path::Path;
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::event::{Action, AgentEvent, Flag};
@@ -41,13 +42,22 @@ pub(super) struct CallContext<'a> {
     pub(super) test_command: &'a str,
     /// What a claim is bound to.
     pub(super) bound: BoundTree,
+    /// What the lines of the call do, once its question has read them.
+    pub(super) lines: Cell<Option<LineEffect>>,
 }
 
 impl CallContext<'_> {
     /// What an agent asks to do, with the facts about its authority.
     pub(super) fn request(&self, tool: &ToolCall, driver: &Driver, outside: Option<&OutsideTexts>) -> What {
         let starts = starts_agent(tool).then(|| AgentStart { parent: self.agent().map(Label::cut) });
-        AskedCall { outside, ..self.asked(tool) }.request(tool, driver, starts)
+        let (request, lines) = AskedCall { outside, ..self.asked(tool) }.request_and_lines(tool, driver, starts);
+        self.lines.set(lines);
+        request
+    }
+
+    /// What the lines of the call do; they are read here only where the question did not read them.
+    pub(super) fn line_effect(&self, tool: &ToolCall) -> LineEffect {
+        self.lines.get().unwrap_or_else(|| LineEffect::of(tool, self.facts))
     }
 
     /// The text that a call brought, if it came from outside.

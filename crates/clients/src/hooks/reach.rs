@@ -1,9 +1,9 @@
 //! What of the workspace a call may change. Looks at the disk and snapshots both ask, so it is found out once per event.
 
 use super::event::ToolCall;
+use super::inputs::CallContext;
+use crate::protected::LineEffect;
 use std::path::{Component, Path};
-use tripwire_judge::Facts;
-use tripwire_judge::read_only::line_only_reads;
 use tripwire_observe::{Doing, Nature, RawCall, nature};
 
 /// What of the workspace a call may change.
@@ -18,13 +18,13 @@ pub(super) enum CallReach {
 }
 
 impl CallReach {
-    pub(super) fn of(tool: &ToolCall, facts: &Facts) -> Self {
-        let raw = RawCall { workspace_root: facts.workspace.to_str(), ..tool.raw() };
+    pub(super) fn of(tool: &ToolCall, context: &CallContext<'_>) -> Self {
+        let raw = RawCall { workspace_root: context.facts.workspace.to_str(), ..tool.raw() };
         let Nature { doing, targets } = nature(&raw);
         match doing {
             Doing::Looks => Self::Nothing,
             // A line that looks at one thing may write another: `cat a; ./gen`, `grep -v x a > b`.
-            Doing::Runs if only_reads(tool, facts) => Self::Nothing,
+            Doing::Runs if context.line_effect(tool) == LineEffect::OnlyReads => Self::Nothing,
             Doing::Edits if !targets.is_empty() && targets.iter().all(|target| is_below(target)) => {
                 Self::Files(targets.iter().map(|target| target.trim_start_matches("./").to_owned()).collect())
             }
@@ -37,11 +37,4 @@ impl CallReach {
 fn is_below(path: &str) -> bool {
     !path.is_empty()
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-}
-
-/// Whether every command line of a call is known to write nothing.
-fn only_reads(tool: &ToolCall, facts: &Facts) -> bool {
-    let Ok(input) = serde_json::from_str(&tool.input) else { return false };
-    let lines = crate::protected::lines_of(&input);
-    !lines.is_empty() && lines.iter().all(|line| line_only_reads(line, facts))
 }

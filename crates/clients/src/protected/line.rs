@@ -14,15 +14,19 @@ const CONTROL_FILES: [&str; 3] = ["STOP", "PAUSE", "MANIFEST.yaml"];
 /// Entries of one protected folder that a search may come upon, beside those that are always looked for.
 const SEARCHED_MAX: usize = 256;
 
-/// What a command line would touch; none if it only reads or touches nothing protected.
-pub(super) fn touches(protected: &ProtectedList, text: &str, facts: &Facts) -> Option<String> {
-    let steps = Judge::new(facts.clone()).steps(text, &|| protected.searched());
+/// The steps of a command line, with what its searches would find of the protected paths.
+pub(super) fn steps(protected: &ProtectedList, text: &str, facts: Facts) -> Vec<Step> {
+    Judge::new(facts).steps(text, &|| protected.searched())
+}
+
+/// What the steps of a command line would touch; none if they only read or touch nothing protected.
+pub(super) fn touches(protected: &ProtectedList, steps: &[Step]) -> Option<String> {
     let mut copies = Vec::new();
     steps.iter().find_map(|step| match &step.doing {
         Doing::Writes(word) => protected.may_hold(word, step).then(|| word.shown()),
         Doing::Runs { program, words, input } => {
             let run = Run { protected, step, program, words, input: input.as_deref() };
-            let found = run.commands_the_guard(&copies).or_else(|| run.ends_the_guard(&steps)).or_else(|| run.writes());
+            let found = run.commands_the_guard(&copies).or_else(|| run.ends_the_guard(steps)).or_else(|| run.writes());
             copies.extend(run.copy_of_ours());
             found
         }
