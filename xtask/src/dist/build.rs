@@ -44,26 +44,28 @@ impl BuildFacts {
         })
     }
 
-    /// The compiler's flags: static, and without a path of this machine in what is built.
-    fn flags(&self, root: &Path) -> String {
+    /// Makes what a command builds reproducible: without a path of this machine in it, at the time of the sources, and with
+    /// these flags.
+    pub(super) fn reproducible(&self, command: &mut Command, root: &Path, flags: &[&str]) {
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
-        let mut flags: Vec<String> = STATIC_FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         flags.push(format!("--remap-path-prefix={}=/tripwire", root.display()));
         flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
-        // The separator that keeps a path with a space in one piece.
-        flags.join("\x1f")
+        command
+            .env_remove("RUSTFLAGS")
+            // The separator keeps a path with a space in one piece.
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+            .env("CARGO_INCREMENTAL", "0")
+            .env("SOURCE_DATE_EPOCH", self.epoch.to_string());
     }
 
-    /// A cargo command for a reproducible build.
-    pub(super) fn cargo(&self, root: &Path) -> Command {
+    /// A cargo command for a reproducible static build.
+    fn cargo(&self, root: &Path) -> Command {
         let mut command = Command::new("cargo");
+        self.reproducible(&mut command, root, &STATIC_FLAGS);
         command
             .current_dir(root)
-            .env_remove("RUSTFLAGS")
-            .env("CARGO_ENCODED_RUSTFLAGS", self.flags(root))
-            .env("CARGO_INCREMENTAL", "0")
-            .env("SOURCE_DATE_EPOCH", self.epoch.to_string())
             .env("TRIPWIRE_BUILD_COMMIT", &self.commit)
             .env("TRIPWIRE_BUILD_RUSTC", &self.rustc)
             .env("TRIPWIRE_BUILD_TARGET", &self.target)

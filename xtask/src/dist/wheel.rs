@@ -20,22 +20,13 @@ pub(super) fn build(root: &Path, out: &Path, binary: &[u8], facts: &BuildFacts) 
     let maturin = std::env::var_os("TRIPWIRE_MATURIN").unwrap_or_else(|| "maturin".into());
     let mut command = Command::new(maturin);
     // The module is loaded into a dynamic Python: the flags of the static binary are not for it.
-    let home = std::env::var_os("CARGO_HOME").or_else(|| std::env::var_os("HOME")).unwrap_or_default();
+    facts.reproducible(&mut command, root, &[]);
     command
         .current_dir(&folder)
         .args(["build", "--release", "--locked", "--out"])
         .arg(&wheels)
-        .env("SOURCE_DATE_EPOCH", facts.epoch.to_string())
-        .env("CARGO_INCREMENTAL", "0")
-        .env_remove("RUSTFLAGS")
-        .env(
-            "CARGO_ENCODED_RUSTFLAGS",
-            format!(
-                "--remap-path-prefix={}=/tripwire\x1f--remap-path-prefix={}=/cargo",
-                root.display(),
-                Path::new(&home).display()
-            ),
-        );
+        .env("RUSTC_WRAPPER", root.join("packaging/rustc-same-everywhere.sh"))
+        .env("TRIPWIRE_SOURCES", root);
     let built =
         run(&mut command, "install it with `pip install maturin`, or leave the wheel out with `--without-wheel`");
     fs::remove_dir_all(&scripts).map_err(failed(&scripts))?;
