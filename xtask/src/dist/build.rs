@@ -146,8 +146,10 @@ mod tests {
             rustc: "r".to_owned(),
             epoch: 7,
         };
-        let flags = facts.flags(Path::new("/a folder/src"));
+        let command = facts.cargo(Path::new("/a folder/src"));
+        let flags = command.get_envs().find(|(name, _)| *name == "CARGO_ENCODED_RUSTFLAGS");
+        let flags = flags.and_then(|(_, value)| value?.to_str()).unwrap_or_default();
         assert!(flags.split('\x1f').any(|flag| flag == "--remap-path-prefix=/a folder/src=/tripwire"), "{flags}");
-        assert!(flags.contains("+crt-static"));
+        assert!(flags.contains("+crt-static"), "{flags}");
     }
 }
