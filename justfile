@@ -1,8 +1,7 @@
 # Every chore by one name. `just` without a name lists them.
 
-# With a mapped path, even one mapped to itself, cargo leaves the flags out of the names of functions, so that they are those
-# of `cargo xtask dist`, which packaging/hook-order.txt lists.
-static_flags := "-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix=/rustc=/rustc"
+# As in xtask/src/dist/build.rs.
+static_flags := "-C target-feature=+crt-static -C relocation-model=static -C symbol-mangling-version=v0"
 
 _list:
     @just --list
@@ -106,8 +105,9 @@ bench-gateway: static
 # cannot be linked statically.
 [doc('The static binary for this machine, as it is shipped')]
 static:
-    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli --features telemetry,fleet \
-        --target "$(rustc -vV | sed -n 's/^host: //p')"
+    target=$(rustc -vV | sed -n 's/^host: //p') && RUSTFLAGS="{{ static_flags }}" \
+        cargo --config "target.$target.linker=\"$PWD/packaging/ordering-cc.sh\"" \
+        build --profile dist --package tripwire-cli --features telemetry,fleet --target "$target"
 
 # The man pages, one per verb, and the shell completions, from the parser itself
 man:

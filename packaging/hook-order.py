@@ -2,20 +2,21 @@
 """Lists the functions that a hook runs, in the order in which it first runs them.
 
 A hook lives for a millisecond, and most of what it costs beyond its own work is code that has to be paged in. `cargo xtask
-dist` hands this list to the linker, which puts these functions side by side. Names that a build does not have are passed
-over, so an old list costs speed and nothing else; make a new one after a new compiler, or when hooks have changed a lot:
+dist` hands this list to the linker, which puts these functions side by side (packaging/ordering-cc.sh). Names that a build
+does not have are passed over, so an old list costs speed and nothing else; make a new one when hooks have changed a lot:
 
     cargo --config 'profile.dist.package.tripwire-cli.strip="none"' build --profile dist --package tripwire-cli \\
         --features telemetry,fleet --target x86_64-unknown-linux-gnu
     python3 packaging/hook-order.py target/x86_64-unknown-linux-gnu/dist/tripwire > packaging/hook-order.txt
 
-It needs `nm` (binutils) and steps through six hooks, which takes some minutes.
+It needs `nm` and `c++filt` (binutils) and steps through six hooks, which takes some minutes.
 """
 
 import bisect
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,10 @@ import tempfile
 TRACE_ME, PEEK_USER, SINGLE_STEP = 0, 3, 9
 # Where `user_regs_struct` of x86-64 holds the address of the next instruction.
 NEXT_INSTRUCTION = 16 * 8
+# What the optimiser puts behind the name of a function's copy.
+NUMBER_OF_A_COPY = re.compile(r"\.(llvm\.)?[0-9]+$")
+# What `c++filt` writes behind the name of a crate.
+NUMBER_OF_A_CRATE = re.compile(r"\[[0-9a-f]{12,16}\]")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.restype = ctypes.c_long
@@ -122,8 +127,9 @@ def main():
                 if at >= 0:
                     order.setdefault(starts[at])
             print(f"{len(order)} functions", file=sys.stderr)
-    for start in order:
-        print("\n".join(names[start]))
+    symbols = [NUMBER_OF_A_COPY.sub("", name) for start in order for name in names[start]]
+    written = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True).stdout
+    print("\n".join(dict.fromkeys(NUMBER_OF_A_CRATE.sub("", written).splitlines())))
 
 
 main()

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A static binary at a fixed address: a hook is started at every tool call, and the dynamic loader would cost more than it.
-const STATIC_FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
+/// Functions are named with their types, so that packaging/ordering-cc.sh finds those of the hooks.
+const STATIC_FLAGS: [&str; 3] =
+    ["-Ctarget-feature=+crt-static", "-Crelocation-model=static", "-Csymbol-mangling-version=v0"];
 
 /// What is known of a build before it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +66,10 @@ impl BuildFacts {
     fn cargo(&self, root: &Path) -> Command {
         let mut command = Command::new("cargo");
         self.reproducible(&mut command, root, &STATIC_FLAGS);
+        let linker = format!("CARGO_TARGET_{}_LINKER", self.target.to_uppercase().replace('-', "_"));
         command
             .current_dir(root)
+            .env(linker, root.join("packaging/ordering-cc.sh"))
             .env("TRIPWIRE_BUILD_COMMIT", &self.commit)
             .env("TRIPWIRE_BUILD_RUSTC", &self.rustc)
             .env("TRIPWIRE_BUILD_TARGET", &self.target)
