@@ -8,6 +8,10 @@ use alloc::vec::Vec;
 /// Builtins whose arguments may be array assignments.
 const DECLARING: [&str; 8] = ["declare", "typeset", "local", "export", "readonly", "alias", "eval", "let"];
 
+/// How far behind the first blank or operator the end of a subscript may be: each word could begin one, and looking for the
+/// end of all of them would cost the square.
+const SPACED_SUBSCRIPT_BYTES_MAX: usize = 1_024;
+
 impl Lexer<'_> {
     /// `NAME=(…)` as an argument, which only some builtins take.
     pub(super) fn declared_array(&mut self, simple: &Simple) -> Result<Option<Assignment>, SyntaxError> {
@@ -60,13 +64,22 @@ impl Lexer<'_> {
     /// What stands between the brackets of `NAME[…]=`, if they are those of an assignment.
     fn subscript(&mut self) -> Result<Word, SyntaxError> {
         let mut open = 0_usize;
+        let mut quote = None;
+        let mut limit = usize::MAX;
+        // As in bash, blanks and operators between the brackets are part of the text.
         for (offset, byte) in self.rest().bytes().enumerate() {
-            match byte {
-                b'[' | b'(' => open += 1,
-                b']' | b')' => open = open.saturating_sub(1),
-                b'\n' => break,
-                b' ' | b'\t' | b';' | b'|' | b'&' if open == 1 => break,
-                _ => {}
+            if limit == usize::MAX && is_meta(byte) {
+                limit = offset + SPACED_SUBSCRIPT_BYTES_MAX;
+            }
+            match (byte, quote) {
+                (b'\n', _) => break,
+                _ if offset > limit => break,
+                (b'\'' | b'"', None) => quote = Some(byte),
+                (_, Some(opened)) if byte == opened => quote = None,
+                (_, Some(_)) => {}
+                (b'[' | b'(', None) => open += 1,
+                (b']' | b')', None) => open = open.saturating_sub(1),
+                (_, None) => {}
             }
             let after = self.rest().get(offset + 1..).unwrap_or_default();
             if open == 0 {

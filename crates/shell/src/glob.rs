@@ -174,6 +174,12 @@ fn group_length(text: &str) -> usize {
     0
 }
 
+/// How long a class is that begins here, its brackets included; 0 where nothing closes it. Its first letter may be a bracket.
+fn class_length(text: &str) -> usize {
+    let inside = text.char_indices().nth(2).and_then(|(begin, _)| Some((begin, text.get(begin..)?)));
+    inside.and_then(|(begin, rest)| Some(begin + rest.find(']')? + 1)).unwrap_or(0)
+}
+
 /// The parts of a pattern, in their order.
 pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
     // Behind the last closing bracket none closes: looking for one again and again would cost the square.
@@ -194,7 +200,7 @@ pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
                 Some(b'[') if begin + at >= closes_until => 0,
                 Some(b'!' | b'+') if begin + at >= groups_until => 0,
                 Some(b'!' | b'+') => group_length(wildcard),
-                Some(b'[') => wildcard.get(2..).and_then(|inside| inside.find(']')).map_or(0, |end| end + 3),
+                Some(b'[') => class_length(wildcard),
                 _ => 1,
             };
             if length == 0 {

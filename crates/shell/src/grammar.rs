@@ -177,9 +177,7 @@ impl Lexer<'_> {
             (Some(b'('), _) => self.parenthesis()?,
             (_, "{") => {
                 self.at += 1;
-                let body = self.script()?;
-                self.demand_keyword("}", "a `{` is not closed")?;
-                Compound::Group(body)
+                Compound::Group(self.group()?)
             }
             (_, "if") => self.if_clause()?,
             (_, keyword @ ("while" | "until")) => {
@@ -254,7 +252,7 @@ impl Lexer<'_> {
             let head = self.pieces(super::lexer::Until::Arithmetic)?;
             self.skip_blanks();
             self.take(";");
-            return Ok(Compound::For(String::new(), Some(vec![head]), self.body()?));
+            return Ok(Compound::For(String::new(), Some(vec![head]), self.for_body()?));
         }
         let name = self.name();
         if name.is_empty() {
@@ -272,7 +270,20 @@ impl Lexer<'_> {
         };
         self.skip_blanks();
         self.take(";");
-        Ok(Compound::For(name, words, self.body()?))
+        Ok(Compound::For(name, words, self.for_body()?))
+    }
+
+    /// The body of a `for`: between `do` and `done`, or, as bash and zsh read it too, between braces.
+    fn for_body(&mut self) -> Result<Script, SyntaxError> {
+        self.skip_lines()?;
+        if self.take_keyword("{") { self.group() } else { self.body() }
+    }
+
+    /// What stands behind an opening brace, with the closing one.
+    fn group(&mut self) -> Result<Script, SyntaxError> {
+        let body = self.script()?;
+        self.demand_keyword("}", "a `{` is not closed")?;
+        Ok(body)
     }
 
     fn case_clause(&mut self) -> Result<Compound, SyntaxError> {
