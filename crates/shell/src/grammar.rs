@@ -324,7 +324,7 @@ impl Lexer<'_> {
             }
             match self.word()? {
                 Some(word) => words.push(word),
-                None if self.at < self.text.len() => self.at += 1,
+                None if self.peek().is_some() => self.at += 1,
                 None => return Err(SyntaxError::Refused("a `[[` is not closed")),
             }
         }

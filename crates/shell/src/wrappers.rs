@@ -304,7 +304,6 @@ impl Head {
 pub fn ends_cluster(text: &str, name: &str) -> bool {
     let (Some(cluster), Some(letter)) = (text.strip_prefix('-'), name.strip_prefix('-')) else { return false };
     letter.len() == 1
-        && cluster.len() > 1
         && cluster.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'0')
         && cluster.ends_with(letter)
         && !cluster.starts_with(letter)

@@ -68,6 +68,7 @@ fn a_cluster_of_options_ends_with_the_one_that_takes_a_value() {
         ("ac", "-c", false),
         ("-ac", "c", false),
         ("-along", "--long", false),
+        ("-vex", "-ex", false),
         ("-a", "-", false),
         ("-", "-c", false),
         ("", "-c", false),
