@@ -53,11 +53,7 @@ impl Lexer<'_> {
             }
             return Ok(Some(Assignment { name, subscript, value: Word::default(), elements: Some(elements), how }));
         }
-        let value = if self.peek().is_none_or(is_meta) && !self.at_process() {
-            Word::default()
-        } else {
-            self.pieces(Until::WordEnd)?
-        };
+        let value = self.pieces(Until::WordEnd)?;
         Ok(Some(Assignment { name, subscript, value, elements: None, how }))
     }
 
@@ -92,9 +88,5 @@ impl Lexer<'_> {
             }
         }
         Ok(Word::default())
-    }
-
-    fn at_process(&self) -> bool {
-        matches!(self.peek(), Some(b'<' | b'>')) && self.peek_at(1) == Some(b'(')
     }
 }

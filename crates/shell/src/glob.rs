@@ -83,7 +83,7 @@ impl Glob {
             let letter = text.get(in_text).copied().unwrap_or_default();
             match self.units.get(at) {
                 Some(GlobUnit::AnyText) => {
-                    star = Some((at, in_text));
+                    star = Some((at, in_text + 1));
                     at += 1;
                 }
                 Some(unit) if unit.takes(letter) => {
@@ -93,7 +93,7 @@ impl Glob {
                 Some(_) | None => match star {
                     Some((back, from)) => {
                         at = back + 1;
-                        in_text = from + 1;
+                        in_text = from;
                         star = Some((back, from + 1));
                     }
                     None => return false,
@@ -183,8 +183,8 @@ fn class_length(text: &str) -> usize {
 /// The parts of a pattern, in their order.
 pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
     // Behind the last closing bracket none closes: looking for one again and again would cost the square.
-    let closes_until = text.rfind(']').unwrap_or(0);
-    let groups_until = text.rfind(')').unwrap_or(0);
+    let end_of = |bracket| text.rfind(bracket).map_or(0, |at| at + 1);
+    let (classes_end, groups_end) = (end_of(']'), end_of(')'));
     let mut rest = text;
     core::iter::from_fn(move || {
         let begin = text.len() - rest.len();
@@ -197,10 +197,8 @@ pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
             };
             let wildcard = rest.get(at..).unwrap_or_default();
             let length = match wildcard.as_bytes().first() {
-                Some(b'[') if begin + at >= closes_until => 0,
-                Some(b'!' | b'+') if begin + at >= groups_until => 0,
-                Some(b'!' | b'+') => group_length(wildcard),
-                Some(b'[') => class_length(wildcard),
+                Some(b'!' | b'+') => group_length(text.get(begin + at..groups_end).unwrap_or_default()),
+                Some(b'[') => class_length(text.get(begin + at..classes_end).unwrap_or_default()),
                 _ => 1,
             };
             if length == 0 {

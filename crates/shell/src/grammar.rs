@@ -418,7 +418,7 @@ impl Lexer<'_> {
         self.at += digits;
         let operators = ["<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "&>>", "&>", "<", ">"];
         let found = operators.into_iter().find(|operator| self.rest().starts_with(operator));
-        let Some(operator) = found.filter(|operator| operator.len() > 1 || self.peek_at(1) != Some(b'(')) else {
+        let Some(operator) = found.filter(|_| self.peek_at(1) != Some(b'(')) else {
             self.at = before;
             return Ok(None);
         };
