@@ -253,3 +253,162 @@ pub enum DamageCause {
         state: &'static str,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(kind: io::ErrorKind) -> JournalError {
+        JournalError::io("read", Path::new("/j/HEAD"), kind.into())
+    }
+
+    /// Every error with its text, its hint and its class.
+    fn all() -> Vec<(JournalError, &'static str, &'static str, ExitClass)> {
+        use ExitClass::{BadInput, DoesNotHold};
+        let path = || PathBuf::from("/j/x");
+        let bug = "nothing was written; report this as a bug with the command that led to it";
+        vec![
+            (
+                io(io::ErrorKind::PermissionDenied),
+                "cannot read `/j/HEAD`: permission denied",
+                "check the disk and the permissions, then run `tripwire verify`",
+                DoesNotHold,
+            ),
+            (
+                io(io::ErrorKind::StorageFull),
+                "cannot read `/j/HEAD`: no storage space",
+                "free some disk space and run the same command again: nothing that was acknowledged is lost",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Locked { path: path() },
+                "another process holds the lock `/j/x`",
+                "wait for the other process or end it, then run the same command again",
+                DoesNotHold,
+            ),
+            (
+                Damage::new(7, DamageCause::HeadDisagrees).into(),
+                "the journal is damaged at record 7: the record is not the one that `HEAD` names",
+                "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Ledger {
+                    file: "/g/ledger/1.jsonl".into(),
+                    index: 3,
+                    cause: "it is not a price".to_owned(),
+                },
+                "the ledger of model calls is damaged at record 3 in `/g/ledger/1.jsonl`: it is not a price",
+                "stop the gateway, then restore `/g/ledger` from a copy, or move it away: the next start begins a new ledger, \
+                 in which nothing is spent yet",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Poisoned,
+                "this journal handle failed before and accepts nothing more",
+                "run the same command again: opening the journal again recovers it",
+                DoesNotHold,
+            ),
+            (
+                JournalError::ReadOnly,
+                "this journal handle is for reading only",
+                "this is a defect of tripwire; please report it",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Newer { path: path(), version: 9, known: 1 },
+                "`/j/x` has version 9, this program knows up to 1",
+                "use the newer tripwire that wrote the file",
+                DoesNotHold,
+            ),
+            (
+                JournalError::NoSession("auto-x".to_owned()),
+                "there is no session `auto-x` here",
+                "run `tripwire status` to see the sessions of this workspace",
+                BadInput,
+            ),
+            (
+                JournalError::Entry { position: 2, cause: "it is no JSON".to_owned() },
+                "entry 2 of the batch cannot be journaled: it is no JSON",
+                bug,
+                DoesNotHold,
+            ),
+            (
+                JournalError::BatchTooLarge { bytes: 9, limit: 8 },
+                "a batch of 9 bytes is larger than the limit of 8",
+                bug,
+                DoesNotHold,
+            ),
+            (
+                CanonicalError::Float.into(),
+                "a floating-point number cannot be recorded, use an integer or a ratio in millionths",
+                bug,
+                DoesNotHold,
+            ),
+            (
+                JournalError::Blob { digest: "ab".to_owned(), state: "missing" },
+                "the blob `ab` is missing",
+                "restore the blob from a copy, then run `tripwire verify`",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Key { path: path(), cause: "it is no key".to_owned() },
+                "the key `/j/x` cannot be used: it is no key",
+                "make the key file readable by you alone, or move it away to have a new one made",
+                DoesNotHold,
+            ),
+            (
+                JournalError::Checkpoint { path: path(), cause: "it is no note".to_owned() },
+                "the checkpoint `/j/x` cannot be used: it is no note",
+                "run `tripwire verify`; a checkpoint that was changed by hand means the journal cannot be trusted",
+                DoesNotHold,
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_error_says_what_went_wrong_what_to_do_and_how_to_exit() {
+        for (error, text, hint, class) in all() {
+            assert_eq!((error.to_string().as_str(), &*error.hint(), error.exit_class()), (text, hint, class));
+        }
+        let rootless = JournalError::Ledger { file: "/".into(), index: 0, cause: String::new() };
+        assert!(rootless.hint().contains("restore `/` from a copy"), "{}", rootless.hint());
+    }
+
+    #[test]
+    fn every_damage_names_its_record_and_its_cause() {
+        let name = || "00000002.jsonl".to_owned();
+        for (cause, text) in [
+            (DamageCause::Line(LineFault::Unfinished), "the line is not finished"),
+            (LineFault::NotText.into(), "the line is not valid UTF-8"),
+            (LineFault::Shape.into(), "the line has not the form of a record"),
+            (LineFault::Hash.into(), "the hash does not match the record"),
+            (LineFault::Seal.into(), "the part outside the hash was changed"),
+            (LineFault::Index { found: 4 }.into(), "another record belongs here, this is number 4"),
+            (LineFault::Previous.into(), "the record does not follow the one before it"),
+            (DamageCause::Missing { known: 5 }, "5 records were acknowledged, the rest is missing"),
+            (DamageCause::SegmentMissing { name: name() }, "the segment file `00000002.jsonl` is missing"),
+            (
+                DamageCause::SegmentTooLarge { name: name() },
+                "the segment file `00000002.jsonl` is larger than it can be",
+            ),
+            (
+                DamageCause::CheckpointDisagrees { size: 6 },
+                "the records up to 6 are not those of the signed checkpoint",
+            ),
+            (
+                DamageCause::UnknownKeyDisagrees { size: 6 },
+                "the records up to 6 are not those of the checkpoint that an unknown key signed",
+            ),
+            (
+                DamageCause::CheckpointChanged { which: "the copy".to_owned() },
+                "the copy was changed: it is not what the key signed",
+            ),
+            (DamageCause::Blob { digest: "ab".to_owned(), state: "damaged" }, "its blob `ab` is damaged"),
+        ] {
+            let damage = Damage::new(3, cause.clone());
+            assert_eq!((damage.index(), damage.cause()), (3, &cause));
+            assert_eq!(damage.to_string(), format!("the journal is damaged at record 3: {text}"));
+        }
+    }
+}

@@ -113,6 +113,21 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_its_text_wherever_it_is_written() {
+        let id = SessionId::nth(START, 7);
+        assert_eq!((id.to_string().as_str(), id.as_str()), ("auto-2026-02-28-143200-7", "auto-2026-02-28-143200-7"));
+        let json = serde_json::to_string(&id).unwrap();
+        assert_eq!(json, "\"auto-2026-02-28-143200-7\"");
+        assert_eq!(serde_json::from_str::<SessionId>(&json).unwrap(), id);
+        assert_eq!(String::from(id), "auto-2026-02-28-143200-7");
+        for n in [0, 1] {
+            assert_eq!(SessionId::nth(START, n), SessionId::first(START), "the first one has no number");
+        }
+        assert_eq!(SessionId::first(START).order(), ("auto-2026-02-28-143200".to_owned(), 1));
+        assert_eq!(SessionId::nth(START, 12).order(), ("auto-2026-02-28-143200".to_owned(), 12));
+    }
+
+    #[test]
     fn the_tenth_session_of_a_second_comes_after_the_second() {
         let mut ids: Vec<_> = [10, 2, 1, 9].map(|n| SessionId::nth(START, n)).into();
         ids.sort_by_key(SessionId::order);
@@ -134,9 +149,15 @@ mod tests {
             "auto-2026_02-28-143200",
             "auto-2026-02-28-143200-+2",
             "auto-２026-02-28-143200",
+            "auto-2026-02-28-143200-0",
+            "auto-2026-02-28-143200-4294967296",
+            "auto-2026-02-28-143200-2-3",
+            "auto-2026-02-28_143200",
+            "auto-2026-02-28-1432000",
         ] {
             let error = SessionId::parse(bad).unwrap_err();
-            assert!(error.to_string().contains("is not a session id"), "{bad}");
+            assert_eq!(error.to_string(), format!("`{bad}` is not a session id such as `auto-2026-02-28-143200`"));
+            assert_eq!(error.hint(), "list the sessions: `ls .geometry/journal`");
         }
         assert!(serde_json::from_str::<SessionId>("\"../../etc\"").is_err());
     }

@@ -147,6 +147,19 @@ mod tests {
         assert_eq!(read("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(read("2026-02-28T15:30:00.5Z"), Some(1_772_292_600_500));
         assert_eq!(read("2024-02-29T00:00:00.123456Z"), Some(1_709_164_800_123));
+        assert_eq!(read("2026-02-28T15:30:00.05Z"), Some(1_772_292_600_050));
+        assert_eq!(read("1970-01-01T01:02:03.004Z"), Some(3_723_004));
+        assert_eq!(read("1970-12-31T23:59:60Z"), Some(31_536_000_000), "a leap second is the next one");
+        assert_eq!(read("9999-12-31T23:59:59.999Z"), Some(EPOCH_MS_MAX));
+    }
+
+    #[test]
+    fn no_moment_is_later_than_the_year_9999() {
+        assert_eq!(WallClock::from_epoch_ms(EPOCH_MS_MAX - 1).epoch_ms(), EPOCH_MS_MAX - 1);
+        assert_eq!(WallClock::from_epoch_ms(EPOCH_MS_MAX).epoch_ms(), EPOCH_MS_MAX);
+        assert_eq!(WallClock::from_epoch_ms(EPOCH_MS_MAX + 1).epoch_ms(), EPOCH_MS_MAX);
+        assert_eq!(WallClock::from_epoch_ms(u64::MAX).session_stamp(), "9999-12-31-235959");
+        assert_eq!(WallClock::from_epoch_ms(86_399_999).session_stamp(), "1970-01-01-235959");
     }
 
     #[test]
@@ -162,6 +175,21 @@ mod tests {
     #[test]
     fn what_is_no_stamp_has_no_time() {
         for text in ["", "now", "2026-02-28", "2026-13-28T15:30:00Z", "2026-02-28T25:30:00Z", "2026-02-28T15:30:00"] {
+            assert_eq!(WallClock::parse(text), None, "{text}");
+        }
+        for text in [
+            "2026-00-28T15:30:00Z",
+            "2026-02-00T15:30:00Z",
+            "2026-02-32T15:30:00Z",
+            "2026-02-28T24:00:00Z",
+            "2026-02-28T23:60:00Z",
+            "2026-02-28T23:59:61Z",
+            "10000-01-01T00:00:00Z",
+            "2026-02-28-01T15:30:00Z",
+            "2026-02-28T15:30:00:00Z",
+            "2026-02-28T15:30Z",
+            "2026-02-28T15:30:00.1-Z",
+        ] {
             assert_eq!(WallClock::parse(text), None, "{text}");
         }
         for text in ["-1-02-28T15:30:00Z", "1969-12-31T00:00:00Z", "2026-02-28T15:30:00.xZ", "99999-01-01T00:00:00Z"] {
