@@ -1,9 +1,11 @@
 //! The judge against real repositories: lines that must be held, look-alikes that must pass, and what nobody would write.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
 
+mod cards;
 mod guard;
 mod lines;
 mod properties;
 mod reading;
 mod situations;
+mod steps;
 mod work;
