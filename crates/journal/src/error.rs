@@ -262,11 +262,15 @@ mod tests {
         JournalError::io("read", Path::new("/j/HEAD"), kind.into())
     }
 
-    /// Every error with its text, its hint and its class.
-    fn all() -> Vec<(JournalError, &'static str, &'static str, ExitClass)> {
+    /// An error with its text, its hint and its class.
+    type Said = (JournalError, &'static str, &'static str, ExitClass);
+
+    fn path() -> PathBuf {
+        "/j/x".into()
+    }
+
+    fn about_the_journal() -> Vec<Said> {
         use ExitClass::{BadInput, DoesNotHold};
-        let path = || PathBuf::from("/j/x");
-        let bug = "nothing was written; report this as a bug with the command that led to it";
         vec![
             (
                 io(io::ErrorKind::PermissionDenied),
@@ -327,6 +331,13 @@ mod tests {
                 "run `tripwire status` to see the sessions of this workspace",
                 BadInput,
             ),
+        ]
+    }
+
+    fn about_one_file_or_record() -> Vec<Said> {
+        use ExitClass::DoesNotHold;
+        let bug = "nothing was written; report this as a bug with the command that led to it";
+        vec![
             (
                 JournalError::Entry { position: 2, cause: "it is no JSON".to_owned() },
                 "entry 2 of the batch cannot be journaled: it is no JSON",
@@ -368,7 +379,7 @@ mod tests {
 
     #[test]
     fn every_error_says_what_went_wrong_what_to_do_and_how_to_exit() {
-        for (error, text, hint, class) in all() {
+        for (error, text, hint, class) in about_the_journal().into_iter().chain(about_one_file_or_record()) {
             assert_eq!((error.to_string().as_str(), &*error.hint(), error.exit_class()), (text, hint, class));
         }
         let rootless = JournalError::Ledger { file: "/".into(), index: 0, cause: String::new() };

@@ -85,7 +85,7 @@ fn story(seed: u64, faults: Faults) -> String {
         format!("{file} {}", runs(&bytes))
     });
     let kept: Vec<String> = kept.collect();
-    write!(text, " -> {}; {} bytes read\n", kept.join(", "), disk.bytes_read()).unwrap();
+    writeln!(text, " -> {}; {} bytes read", kept.join(", "), disk.bytes_read()).unwrap();
     text
 }
 
