@@ -6,6 +6,7 @@ mod guard;
 mod lines;
 mod properties;
 mod reading;
+mod services;
 mod situations;
 mod steps;
 mod work;
