@@ -83,7 +83,7 @@ impl Glob {
             let letter = text.get(in_text).copied().unwrap_or_default();
             match self.units.get(at) {
                 Some(GlobUnit::AnyText) => {
-                    star = Some((at, in_text + 1));
+                    star = Some((at, in_text));
                     at += 1;
                 }
                 Some(unit) if unit.takes(letter) => {
@@ -93,8 +93,8 @@ impl Glob {
                 Some(_) | None => match star {
                     Some((back, from)) => {
                         at = back + 1;
-                        in_text = from;
-                        star = Some((back, from + 1));
+                        in_text = from + 1;
+                        star = Some((back, in_text));
                     }
                     None => return false,
                 },
