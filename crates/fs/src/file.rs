@@ -4,11 +4,13 @@
 mod draft;
 mod error;
 mod folder;
+mod in_place;
 
 pub use draft::{Accept, Draft, FileMode, Published, sweep_drafts};
 pub use error::{FileAction, FileError, ReadError};
 pub(crate) use folder::folder_of;
 pub use folder::{Removed, make_folder, remove};
+pub use in_place::{InPlaceFile, filled_up};
 
 use crate::bounded::{self, BoundedError};
 use folder::open_flags;
@@ -83,6 +85,11 @@ pub fn open_or_create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When the file system refuses.
 pub fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    put_in_place(path, bytes).map(drop)
+}
+
+/// The same; gives the file, unless it had to be replaced.
+fn put_in_place(path: &Path, bytes: &[u8]) -> Result<Option<File>, FileError> {
     let opened = open_or_create(path).or_else(|error| {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
@@ -91,16 +98,17 @@ pub fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         open_or_create(path)
     });
     let Ok((file, metadata)) = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata))) else {
-        return write_unsynced(path, bytes);
+        return write_unsynced(path, bytes).map(|()| None);
     };
     // A name that stands for a file elsewhere must not be written through.
     if !metadata.is_file() || metadata.nlink() != 1 {
-        return write_unsynced(path, bytes);
+        return write_unsynced(path, bytes).map(|()| None);
     }
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let written = file.write_all_at(bytes, 0);
     let cut = if metadata.len() > length { file.set_len(length) } else { Ok(()) };
-    written.and(cut).map_err(FileError::at(path, FileAction::Write))
+    written.and(cut).map_err(FileError::at(path, FileAction::Write))?;
+    Ok(Some(file))
 }
 
 /// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.

@@ -93,15 +93,35 @@ impl Drop for FileLock {
 #[derive(Debug)]
 pub struct KeptLockFile {
     path: PathBuf,
-    unused: Arc<Mutex<Option<Arc<File>>>>,
+    unused: Arc<Mutex<Option<NumberedFile>>>,
+}
+
+/// An open file with its number, which never changes while it is open.
+#[derive(Debug, Clone)]
+struct NumberedFile {
+    file: Arc<File>,
+    device: u64,
+    inode: u64,
 }
 
 /// A lock on a [`KeptLockFile`]; the lock ends with this value, and the file stays open.
 #[derive(Debug)]
 pub struct KeptFileLock {
     lock: Option<FileLock>,
-    file: Arc<File>,
-    unused: Arc<Mutex<Option<Arc<File>>>>,
+    opened: NumberedFile,
+    unused: Arc<Mutex<Option<NumberedFile>>>,
+}
+
+impl NumberedFile {
+    fn of(file: Arc<File>) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self { file, device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// Whether a name leads to it.
+    fn is_named(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|named| (named.dev(), named.ino()) == (self.device, self.inode))
+    }
 }
 
 impl KeptLockFile {
@@ -120,7 +140,8 @@ impl KeptLockFile {
             return Ok(lock);
         }
         let lock = FileLock::take(&self.path, wait)?;
-        Ok(KeptFileLock { file: lock.shared(), lock: Some(lock), unused: Arc::clone(&self.unused) })
+        let opened = NumberedFile::of(lock.shared()).map_err(FileError::at(&self.path, FileAction::Inspect))?;
+        Ok(KeptFileLock { opened, lock: Some(lock), unused: Arc::clone(&self.unused) })
     }
 
     /// Locks the file that is still open; nothing where there is none, or its name leads elsewhere by now. That lock would
@@ -130,11 +151,11 @@ impl KeptLockFile {
     /// When another process holds it.
     pub fn relock(&self, wait: Wait) -> Result<Option<KeptFileLock>, FileError> {
         let unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(file) = unused else { return Ok(None) };
-        let lock = FileLock::on(Arc::clone(&file), wait).map_err(FileError::at(&self.path, FileAction::Lock))?;
-        let named = self.path.symlink_metadata().and_then(|named| file.metadata().map(|open| (named, open)));
-        let is_named = named.is_ok_and(|(named, open)| (named.dev(), named.ino()) == (open.dev(), open.ino()));
-        Ok(is_named.then(|| KeptFileLock { lock: Some(lock), file, unused: Arc::clone(&self.unused) }))
+        let Some(opened) = unused else { return Ok(None) };
+        let locked = FileLock::on(Arc::clone(&opened.file), wait);
+        let lock = locked.map_err(FileError::at(&self.path, FileAction::Lock))?;
+        let is_named = opened.is_named(&self.path);
+        Ok(is_named.then(|| KeptFileLock { lock: Some(lock), opened, unused: Arc::clone(&self.unused) }))
     }
 }
 
@@ -142,7 +163,7 @@ impl Deref for KeptFileLock {
     type Target = File;
 
     fn deref(&self) -> &File {
-        &self.file
+        &self.opened.file
     }
 }
 
@@ -150,7 +171,7 @@ impl Drop for KeptFileLock {
     fn drop(&mut self) {
         // Free before anyone else here may lock the same open file.
         drop(self.lock.take());
-        *self.unused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&self.file));
+        *self.unused.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.opened.clone());
     }
 }
 

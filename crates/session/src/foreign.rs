@@ -232,10 +232,10 @@ impl Notes {
                 bytes.truncate(length);
                 return Some(bytes);
             }
-            if length >= NOTES_BYTES_MAX {
+            if length > NOTES_BYTES_MAX {
                 return None;
             }
-            bytes.resize(NOTES_BYTES_MAX + 1, 0);
+            bytes.resize(length.saturating_mul(4).min(NOTES_BYTES_MAX + 1), 0);
         }
     }
 

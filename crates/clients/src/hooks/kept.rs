@@ -8,6 +8,7 @@ use super::hook_call::HookCall;
 use super::memory::HookMemory;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
+use tripwire_fs::file;
 use tripwire_judge::Facts;
 use tripwire_observe::Observer;
 use tripwire_session::driver::{Driver, DriverError, KnownSteps, StepWords};
@@ -98,8 +99,9 @@ impl KeptNotes {
     pub fn write_down(&mut self, driver: &Driver) -> Result<(), DriverError> {
         let Some(mut notes) = self.unwritten.take() else { return Ok(()) };
         let text = self.memory.text(driver.redactor()?);
-        notes.write(text.as_bytes())?;
-        self.bytes = text.into_bytes();
+        let bytes = file::filled_up(text.into_bytes(), self.bytes.len());
+        notes.write(&bytes)?;
+        self.bytes = bytes;
         if let Some(KeptStep { tool, arguments, exit_code, output }) = self.step.take() {
             let step = StepWords { said: "", tool: &tool, arguments: &arguments, exit_code, output: &output };
             driver.keep_step(&step, &mut self.steps)?;

@@ -5,11 +5,9 @@
 
 use super::dir::SessionDir;
 use crate::body::ReadBody;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use tripwire_core::label;
 use tripwire_core::run::record::{Answer, Call, RunRecord};
-use tripwire_fs::file::{self, FileError, read_bounded};
+use tripwire_fs::file::{self, FileError, InPlaceFile, read_bounded};
 
 /// Steps that are kept.
 pub(super) const STEPS_MAX: usize = 5;
@@ -73,15 +71,18 @@ pub(super) fn relative(text: &str, dir: SessionDir<'_>) -> String {
 /// Keeps one more step of someone else's agent.
 pub(super) fn keep(dir: SessionDir<'_>, step: &StepWords<'_>, known: &mut KnownSteps) -> Result<(), FileError> {
     let path = dir.layout.steps_of(dir.session);
-    if !known.is_current(&path) {
-        *known = KnownSteps { steps: kept(dir), stamp: None };
-    }
+    let mut file = match known.file.take().filter(|file| file.path() == path && file.is_as_written()) {
+        Some(file) => file,
+        None => {
+            known.steps = kept(dir);
+            InPlaceFile::at(&path)
+        }
+    };
     known.steps.push(step.text(dir));
     known.steps.drain(..known.steps.len().saturating_sub(STEPS_MAX));
-    let text = serde_json::to_string(&known.steps).unwrap_or_default();
-    known.stamp = None;
-    file::write_in_place(&path, text.as_bytes())?;
-    known.stamp = stamp(&path);
+    let text = serde_json::to_vec(&known.steps).unwrap_or_default();
+    file.write(&file::filled_up(text, file.length()))?;
+    known.file = Some(file);
     Ok(())
 }
 
@@ -89,21 +90,7 @@ pub(super) fn keep(dir: SessionDir<'_>, step: &StepWords<'_>, known: &mut KnownS
 #[derive(Debug, Default)]
 pub struct KnownSteps {
     steps: Vec<String>,
-    stamp: Option<Stamp>,
-}
-
-/// The file's number, size and time, by which another process's write shows.
-type Stamp = (u64, u64, i64, i64);
-
-impl KnownSteps {
-    fn is_current(&self, path: &Path) -> bool {
-        self.stamp.is_some() && stamp(path) == self.stamp
-    }
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = path.symlink_metadata().ok()?;
-    Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
+    file: Option<InPlaceFile>,
 }
 
 /// The steps that were kept, oldest first.
