@@ -8,7 +8,6 @@ use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -16,8 +15,8 @@ use tripwire_core::record::chain::Digest;
 
 /// Looks after which everything is looked at again.
 const WHOLE_EVERY: u32 = 32;
-/// What is read of the system's queue at once.
-const BUFFER_BYTES: usize = 64 << 10;
+/// What is read of the system's queue at once: less than what makes the allocator tidy up whenever it is given back.
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// A watch over all folders of the last look.
 #[derive(Debug)]
@@ -56,8 +55,8 @@ impl Watch {
 
     /// Takes in what the system told; false if that is not all that may have happened.
     fn drain(&mut self) -> bool {
-        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
-        let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let mut reader = inotify::Reader::new(&self.queue, buffer.spare_capacity_mut());
         let mut names = NewNames::default();
         loop {
             let Ok(event) = reader.next() else { return names.are_all_told() };

@@ -7,6 +7,7 @@
 use super::event::ToolCall;
 use super::reach::CallReach;
 use serde::{Deserialize, Serialize};
+use std::cell::LazyCell;
 use std::path::Path;
 use tripwire_core::chain::event::DiskChanges;
 use tripwire_observe::{RawCall, observe};
@@ -125,8 +126,9 @@ impl DiskWatch<'_> {
             return None;
         }
         let mut look = self.take_look(kept)?;
-        let flags = observe(&self.raw(tool)).flags;
-        let changes = look.changes(self.workspace.root(), reach, |path: &str| counts_as_code(flags, path));
+        // Found out only where something changed: most calls change nothing.
+        let flags = LazyCell::new(|| observe(&self.raw(tool)).flags);
+        let changes = look.changes(self.workspace.root(), reach, |path: &str| counts_as_code(*flags, path));
         self.keep_look(kept, look);
         changes
     }
