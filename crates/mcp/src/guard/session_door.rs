@@ -32,7 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 pub struct SessionDoor {
     pub(super) place: DoorPlace,
     notifier: Arc<dyn Notifier>,
-    engine: Mutex<Option<Engine>>,
+    /// In a box, because it is large and handed on at each call.
+    engine: Mutex<Option<Box<Engine>>>,
     /// The session, once one was opened. It stays the one that is asked: where its journal is gone, nothing says what it had
     /// allowed, and no other one is begun in its place.
     begun: OnceLock<SessionId>,
@@ -65,7 +66,12 @@ impl SessionDoor {
         }
     }
 
-    fn decide(&self, engine: &mut Option<Engine>, call: &HookCall, count: AskCount) -> Result<DoorReply, DriverError> {
+    fn decide(
+        &self,
+        engine: &mut Option<Box<Engine>>,
+        call: &HookCall,
+        count: AskCount,
+    ) -> Result<DoorReply, DriverError> {
         let engine = self.opened(engine)?;
         follow_mode(&mut engine.driver, self.place.workspace.layout(), self.place.state.as_deref())?;
         let patience = self.patience(&engine.driver);
@@ -109,7 +115,7 @@ impl SessionDoor {
         std::thread::sleep(left.min(LOOK_AGAIN));
         let mut engine = self.lock();
         // What cannot be looked at is asked for again, and that says why.
-        let Some(Engine { driver, .. }) = engine.as_mut() else { return false };
+        let Some(Engine { driver, .. }) = engine.as_deref_mut() else { return false };
         match wait {
             WaitFor::Throttle(_) => true,
             WaitFor::Pause | WaitFor::Answer(..) if driver.has_news(clock::now()).unwrap_or(true) => false,
@@ -139,7 +145,7 @@ impl SessionDoor {
     /// Writes down what the last call left, once its message went on: nobody waits for that.
     pub(super) fn write_down(&self) {
         let mut engine = self.lock();
-        let Some(Engine { driver, kept, .. }) = engine.as_mut() else { return };
+        let Some(Engine { driver, kept, .. }) = engine.as_deref_mut() else { return };
         if let Err(error) = kept.write_down(driver) {
             *engine = None;
             self.notifier.say(&format!("tripwire: notes of a call are not kept: {error}; {}", error.hint()));
@@ -150,7 +156,7 @@ impl SessionDoor {
     pub(super) fn close(&self) {
         self.write_down();
         let mut engine = self.lock();
-        let Some(Engine { driver, .. }) = engine.as_mut() else { return };
+        let Some(Engine { driver, .. }) = engine.as_deref_mut() else { return };
         if let Err(error) = driver.sync_results() {
             self.notifier.say(&format!("tripwire: the last results may be lost: {error}; {}", error.hint()));
         }
@@ -181,7 +187,7 @@ impl SessionDoor {
     /// Keeps a whole result in the memory of the workspace, without its secrets.
     pub(super) fn keep_whole(&self, result: &str) -> Result<String, String> {
         let engine = self.lock();
-        let Some(Engine { driver, .. }) = engine.as_ref() else { return Err("the session is not open".to_owned()) };
+        let Some(Engine { driver, .. }) = engine.as_deref() else { return Err("the session is not open".to_owned()) };
         let redactor = driver.redactor().map_err(|error| error.to_string())?.clone();
         let store = MemoryStore::at(&self.place.workspace.layout().memory()).redacting(redactor);
         let pointer = store.put(result.as_bytes(), Visibility::Public).map_err(|error| error.to_string())?;
@@ -200,7 +206,7 @@ impl SessionDoor {
         }
     }
 
-    fn opened<'a>(&self, engine: &'a mut Option<Engine>) -> Result<&'a mut Engine, DriverError> {
+    fn opened<'a>(&self, engine: &'a mut Option<Box<Engine>>) -> Result<&'a mut Engine, DriverError> {
         let opened = match engine.take() {
             Some(open) => open,
             None => self.open()?,
@@ -208,7 +214,7 @@ impl SessionDoor {
         Ok(engine.insert(opened))
     }
 
-    fn open(&self) -> Result<Engine, DriverError> {
+    fn open(&self) -> Result<Box<Engine>, DriverError> {
         let DoorPlace { workspace, homes, signing, role, session, .. } = &self.place;
         let layout = workspace.layout();
         let mut driver = match session.as_ref().or(self.begun.get()) {
@@ -221,7 +227,7 @@ impl SessionDoor {
         driver = driver.with_results(ResultSync::Grouped).with_saves(StateSaves::Seldom);
         let undo = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
         let undo = undo.map(UndoStore::watching_few);
-        Ok(Engine { driver, kept: KeptNotes::staying(), undo })
+        Ok(Box::new(Engine { driver, kept: KeptNotes::staying(), undo }))
     }
 
     fn foreign(&self) -> Foreign<'_> {
@@ -253,7 +259,7 @@ impl SessionDoor {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Engine>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Engine>>> {
         // A driver moves only after its append was acknowledged: a panic leaves it as it was before.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
