@@ -4,12 +4,18 @@
 #[cfg(test)]
 mod chain;
 #[cfg(test)]
+mod expected;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod record_canonical;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod synthetic_loops;

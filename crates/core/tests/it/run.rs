@@ -4,6 +4,7 @@ mod calls;
 mod endings;
 mod engines;
 mod fixture;
+mod recorded;
 mod recovery;
 mod replays;
 mod workers;
