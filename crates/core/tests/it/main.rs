@@ -19,3 +19,5 @@ mod run;
 mod settings;
 #[cfg(test)]
 mod synthetic_loops;
+#[cfg(test)]
+mod words;

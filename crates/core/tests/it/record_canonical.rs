@@ -338,3 +338,72 @@ proptest! {
         prop_assert_eq!(format!("{double}"), printed);
     }
 }
+
+/// Keys that serde asks for in its own ways.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyKind {
+    Unit,
+    New(u8),
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyWrapper<T>(T);
+
+#[test]
+fn keys_are_texts_integers_and_unit_variants_and_nothing_else() {
+    fn keyed<K: Serialize + Ord>(key: K) -> Result<String, CanonicalError> {
+        to_string(&BTreeMap::from([(key, 0)]))
+    }
+    assert_eq!(keyed(-8_i8).unwrap(), r#"{"-8":0}"#);
+    assert_eq!(keyed(-16_i16).unwrap(), r#"{"-16":0}"#);
+    assert_eq!(keyed(-32_i32).unwrap(), r#"{"-32":0}"#);
+    assert_eq!(keyed(-64_i64).unwrap(), r#"{"-64":0}"#);
+    assert_eq!(keyed(8_u8).unwrap(), r#"{"8":0}"#);
+    assert_eq!(keyed(16_u16).unwrap(), r#"{"16":0}"#);
+    assert_eq!(keyed(32_u32).unwrap(), r#"{"32":0}"#);
+    assert_eq!(keyed(64_u64).unwrap(), r#"{"64":0}"#);
+    assert_eq!(keyed('"').unwrap(), r#"{"\"":0}"#);
+    assert_eq!(keyed(KeyKind::Unit).unwrap(), r#"{"Unit":0}"#);
+    assert_eq!(keyed(KeyWrapper("w")).unwrap(), r#"{"w":0}"#);
+    assert_eq!(keyed(KeyKind::New(1)), Err(CanonicalError::KeyNotText));
+    assert_eq!(keyed(Some(1)), Err(CanonicalError::KeyNotText));
+    assert_eq!(keyed(true), Err(CanonicalError::KeyNotText));
+    assert_eq!(keyed(()), Err(CanonicalError::KeyNotText));
+    assert_eq!(keyed(1_u64 << 53), Err(CanonicalError::IntegerOutOfRange("9007199254740992".into())));
+}
+
+#[derive(Serialize)]
+#[serde(rename = "$tripwire::Ratio")]
+struct RatioOf<T>(T);
+
+#[test]
+fn a_ratio_wraps_an_integer_of_any_width_and_nothing_else() {
+    assert_eq!(text(&(RatioOf(-100_i8), RatioOf(-100_i16), RatioOf(-100_i32))), "[-0.0001,-0.0001,-0.0001]");
+    assert_eq!(text(&(RatioOf(100_u8), RatioOf(100_u16), RatioOf(100_u32))), "[0.0001,0.0001,0.0001]");
+    assert_eq!(text(&(RatioOf(100_u64), RatioOf(KeyWrapper(100_u64)))), "[0.0001,0.0001]");
+    assert_eq!(to_string(&RatioOf("x")), Err(CanonicalError::RatioNotInteger));
+    assert_eq!(to_string(&RatioOf(Some(1))), Err(CanonicalError::RatioNotInteger));
+    assert_eq!(to_string(&RatioOf(KeyKind::New(1))), Err(CanonicalError::RatioNotInteger));
+    assert_eq!(
+        to_string(&RatioOf(1_000_000_000_000_000_u64)),
+        Err(CanonicalError::RatioOutOfRange("1000000000000000".into()))
+    );
+    assert_eq!(text(&RatioOf(999_999_999_999_999_u64)), "999999999.999999");
+}
+
+struct Bytes;
+
+impl Serialize for Bytes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&[1, 255])
+    }
+}
+
+#[derive(Serialize)]
+struct Nothing;
+
+#[test]
+fn rare_kinds_of_values_have_their_form_too() {
+    assert_eq!(text(&(-7_i16, Bytes, Nothing)), "[-7,[1,255],null]");
+    assert_eq!(to_string(&0.5_f32), Err(CanonicalError::Float));
+}

@@ -4,6 +4,8 @@
 use crate::expected;
 use serde_json::{Map, Value, json};
 use tripwire_core::chain::Chain;
+use tripwire_core::effect::Effect;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::limits::STATE_VERSION;
 use tripwire_core::policy::Policy;
@@ -75,8 +77,22 @@ fn answer(chain: &mut Chain, input: &Input) -> Map<String, Value> {
         let Ok(Value::Object(fields)) = value else { panic!("an object") };
         all.extend(fields.into_iter().filter(|(key, _)| !["i", "stepId"].contains(&key.as_str())));
     }
+    let decision = &step.decision;
+    let refused = decision.safety.error.as_ref().map(|error| {
+        let rest = format!("{} ({:?})", error.hint(), error.exit_class());
+        json!([error.explained(decision.safety.rule), rest])
+    });
+    let mut parity = String::new();
+    decision.parity_text(&mut parity).unwrap();
+    all.insert("bindingHold".into(), json!(chain.view().binding_hold()));
+    all.insert("explained".into(), json!(refused));
+    all.insert("level".into(), json!(decision.level()));
+    all.insert("parity".into(), json!(Digest::of(parity.as_bytes()).to_string()[..8]));
+    all.insert("sentBack".into(), json!(decision.sent_back().map(|finding| finding.reason.as_str())));
     let later = |ms: u64| RunMillis::new(input.at.get() + ms);
     all.insert("idleBefore".into(), json!(chain.idle_before(later(40_000))));
+    let wake = Chain::wake(&step);
+    assert_eq!(wake, step.next_deadline.map(Effect::WakeAt));
     all.insert("permit".into(), json!(step.permit.map(|permit| format!("{permit:?}"))));
     all.insert("state".into(), json!(Digest::of(&snapshot[head..]).to_string()[..8]));
     all.insert("wakeAt".into(), json!(step.next_deadline));

@@ -9,7 +9,7 @@ use tripwire_core::policy::Policy;
 use tripwire_core::record::canonical;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{RunRecord, Setup};
-use tripwire_core::run::{LoopEffect, Run, RunInput};
+use tripwire_core::run::{LoopEffect, Next, Run, RunInput};
 
 /// A run as its file holds it.
 pub(crate) struct RecordedRun {
@@ -85,8 +85,10 @@ fn answer(views: &[LoopEffect], run: &Run) -> String {
     let shown: Vec<Value> = views.iter().map(show).collect();
     let state = Digest::of(serde_json::to_string(run).unwrap().as_bytes()).to_string();
     let place = [run.step().get(), run.iteration().get(), u32::try_from(run.engine()).unwrap()];
-    json!({ "next": format!("{:?}", run.next()), "place": place, "shown": shown, "state": state[..8] }).to_string()
-        + "\n"
+    let next = run.next();
+    let how = if let Next::Finished(ending) = &next { ending.explain() } else { String::new() };
+    let next = format!("{next:?} {how}").trim_end().to_owned();
+    json!({ "next": next, "place": place, "shown": shown, "state": state[..8] }).to_string() + "\n"
 }
 
 #[test]
