@@ -135,10 +135,10 @@ fn screen(state: &WatchState, width: u16, height: u16) -> String {
     (0..height).map(|row| format!("{}\n", line(row).trim_end())).collect()
 }
 
-/// Compares a screen with the one that is kept; `TRIPWIRE_WRITE_SCREENS=1` keeps the new one.
+/// Compares a screen with the one that is kept; `TRIPWIRE_BLESS=1` keeps the new one.
 fn same(name: &str, shown: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/watch/tests").join(name);
-    if std::env::var_os("TRIPWIRE_WRITE_SCREENS").is_some() {
+    if std::env::var_os("TRIPWIRE_BLESS").is_some() {
         std::fs::write(&path, shown).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

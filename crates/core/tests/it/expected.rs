@@ -1,6 +1,6 @@
 //! Expected texts in `expected/`: what a test shows is compared with the file, line by line.
 //!
-//! `TRIPWIRE_RECORD=1 cargo test -p tripwire-core --test it` writes the files anew; read the difference before you commit it.
+//! `TRIPWIRE_BLESS=1 cargo test -p tripwire-core --test it` writes the files anew; read the difference before you commit it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ pub(crate) fn path(name: &str) -> PathBuf {
 /// Fails with the first line that differs from the file.
 pub(crate) fn compare(name: &str, shown: &str) {
     let file = path(name);
-    if std::env::var_os("TRIPWIRE_RECORD").is_some() {
+    if std::env::var_os("TRIPWIRE_BLESS").is_some() {
         return std::fs::write(file, shown).unwrap();
     }
     let expected = std::fs::read_to_string(&file).unwrap();
     if let Some(difference) = difference(&expected, shown) {
-        panic!("{name}:{difference}\nTRIPWIRE_RECORD=1 writes it as it is now");
+        panic!("{name}:{difference}\nTRIPWIRE_BLESS=1 writes it as it is now");
     }
 }
 
