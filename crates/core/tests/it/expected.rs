@@ -2,11 +2,18 @@
 //!
 //! `TRIPWIRE_BLESS=1 cargo test -p tripwire-core --test it` writes the files anew; read the difference before you commit it.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Where the files are.
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/expected").join(name)
+}
+
+/// With the members of its objects in order, which another crate's choice for `serde_json` would leave as they came.
+pub(crate) fn sorted(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
 }
 
 /// Fails with the first line that differs from the file.

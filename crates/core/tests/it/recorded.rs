@@ -45,7 +45,7 @@ impl Recorded {
 
     /// The whole file: settings, then each input and its answer.
     pub(crate) fn play(&self) -> String {
-        let mut text = json!({ "settings": self.settings }).to_string() + "\n";
+        let mut text = expected::sorted(json!({ "settings": self.settings })).to_string() + "\n";
         let mut chain = Chain::new(self.policy()).unwrap();
         let mut before = Map::new();
         for input in &self.inputs {
@@ -54,7 +54,7 @@ impl Recorded {
                 after.iter().filter(|(key, value)| before.get(*key) != Some(*value)).map(owned).collect();
             text += &canonical::to_string(input).unwrap();
             text += "\n";
-            text += &json!({ "answer": news }).to_string();
+            text += &expected::sorted(json!({ "answer": news })).to_string();
             text += "\n";
             before = after;
         }

@@ -88,7 +88,8 @@ fn answer(views: &[LoopEffect], run: &Run) -> String {
     let next = run.next();
     let how = if let Next::Finished(ending) = &next { ending.explain() } else { String::new() };
     let next = format!("{next:?} {how}").trim_end().to_owned();
-    json!({ "next": next, "place": place, "shown": shown, "state": state[..8] }).to_string() + "\n"
+    let answer = json!({ "next": next, "place": place, "shown": shown, "state": state[..8] });
+    expected::sorted(answer).to_string() + "\n"
 }
 
 #[test]
