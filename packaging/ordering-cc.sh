@@ -5,8 +5,8 @@
 # symbols of a build carry numbers of their crates, which change with every dependency, so the symbols that are meant are looked
 # up here. The build has to name functions with their types (`-C symbol-mangling-version=v0`).
 #
-# The tables for unwinding are left out, a twelfth of the binary: a program that aborts at a panic never reads them, and the
-# compiler has no switch for them under link-time optimisation.
+# The tables for unwinding are left out, a twelfth of the binary: a program that aborts at a panic never reads them, and
+# `-C force-unwind-tables=no` has no effect under link-time optimisation.
 #
 # Needs `nm`, `c++filt` and `objcopy` (binutils); without them it links as `cc` does.
 set -eu
