@@ -5,7 +5,8 @@ A hook lives for a millisecond, and most of what it costs beyond its own work is
 dist` hands this list to the linker, which puts these functions side by side (packaging/ordering-cc.sh). Names that a build
 does not have are passed over, so an old list costs speed and nothing else; make a new one when hooks have changed a lot:
 
-    cargo --config 'profile.dist.package.tripwire-cli.strip="none"' build --profile dist --package tripwire-cli \\
+    RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static -C symbol-mangling-version=v0" \\
+        cargo --config 'profile.dist.package.tripwire-cli.strip="none"' build --profile dist --package tripwire-cli \\
         --features telemetry,fleet --target x86_64-unknown-linux-gnu
     python3 packaging/hook-order.py target/x86_64-unknown-linux-gnu/dist/tripwire > packaging/hook-order.txt
 

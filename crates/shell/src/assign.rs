@@ -61,15 +61,18 @@ impl Lexer<'_> {
     fn subscript(&mut self) -> Result<Word, SyntaxError> {
         let mut open = 0_usize;
         let mut quote = None;
+        let mut escaped = false;
         let mut limit = usize::MAX;
-        // As in bash, blanks and operators between the brackets are part of the text.
+        // As in bash, blanks and operators between the brackets are part of the text, and so is what is quoted there.
         for (offset, byte) in self.rest().bytes().enumerate() {
             if limit == usize::MAX && is_meta(byte) {
                 limit = offset + SPACED_SUBSCRIPT_BYTES_MAX;
             }
             match (byte, quote) {
-                (b'\n', _) => break,
                 _ if offset > limit => break,
+                _ if escaped => escaped = false,
+                (b'\\', None | Some(b'"')) => escaped = true,
+                (b'\n', None) => break,
                 (b'\'' | b'"', None) => quote = Some(byte),
                 (_, Some(opened)) if byte == opened => quote = None,
                 (_, Some(_)) => {}

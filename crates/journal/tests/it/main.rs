@@ -1,11 +1,11 @@
 //! The journal through its public interface.
 
-// The attribute tells clippy that helpers of tests may unwrap, too.
-#[cfg(test)]
-mod accidents;
 mod bundle;
 mod files;
 mod journal;
+// The attribute tells clippy that helpers of tests may unwrap, too.
 #[cfg(test)]
 mod keys;
+#[cfg(test)]
+mod simulated_faults;
 mod storage;

@@ -1,8 +1,8 @@
-//! What happens to files on the simulated disk, seed for seed: `accidents.txt` holds it, because what the simulations prove is
-//! worth as much as the accidents are varied.
+//! What happens to files on the simulated disk, seed for seed: `simulated_faults.txt` holds it, because what the simulations prove is
+//! worth as much as the faults are varied.
 //!
 //! A word for each step says what the process was told; behind `->` stands what the disk kept after a restart, each run of
-//! equal bytes as its letter and its length. `TRIPWIRE_BLESS=1 cargo test -p tripwire-journal --test it accidents` writes
+//! equal bytes as its letter and its length. `TRIPWIRE_BLESS=1 cargo test -p tripwire-journal --test it simulated_faults` writes
 //! it again.
 
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ fn steps(disk: &SimulatedDisk) -> Vec<String> {
     ]
 }
 
-fn story(seed: u64, faults: Faults) -> String {
+fn history(seed: u64, faults: Faults) -> String {
     let disk = SimulatedDisk::new(seed);
     disk.create_dir(Path::new("/d/sub")).unwrap();
     for file in ["kept", "grown", "cut", "old", "gone"] {
@@ -89,27 +89,27 @@ fn story(seed: u64, faults: Faults) -> String {
     text
 }
 
-fn stories() -> String {
+fn histories() -> String {
     let quiet = Faults::default();
     let mut text = String::from("# the power is cut at the end\n");
-    (0..24).for_each(|seed| text += &story(seed, quiet));
+    (0..24).for_each(|seed| text += &history(seed, quiet));
     text += "# the power is cut during an operation\n";
-    (0..20).for_each(|seed| text += &story(seed, Faults { power_cut_after: Some(seed), ..quiet }));
+    (0..20).for_each(|seed| text += &history(seed, Faults { power_cut_after: Some(seed), ..quiet }));
     text += "# some operations fail\n";
-    (0..8).for_each(|seed| text += &story(seed, Faults { error_per_mille: 200, ..quiet }));
+    (0..8).for_each(|seed| text += &history(seed, Faults { error_per_mille: 200, ..quiet }));
     text += "# some writes meet a full disk\n";
-    (0..8).for_each(|seed| text += &story(seed, Faults { full_per_mille: 400, ..quiet }));
+    (0..8).for_each(|seed| text += &history(seed, Faults { full_per_mille: 400, ..quiet }));
     text
 }
 
 #[test]
-fn the_accidents_of_a_seed_are_always_the_same() {
-    let now = stories();
+fn the_faults_of_a_seed_are_always_the_same() {
+    let now = histories();
     if std::env::var_os("TRIPWIRE_BLESS").is_some() {
-        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/accidents.txt"), now).unwrap();
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/simulated_faults.txt"), now).unwrap();
         return;
     }
-    let expected = include_str!("accidents.txt");
+    let expected = include_str!("simulated_faults.txt");
     for (now, expected) in now.lines().zip(expected.lines()) {
         assert_eq!(now, expected);
     }
