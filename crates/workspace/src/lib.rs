@@ -17,6 +17,7 @@ pub mod own_outputs;
 pub mod policy_file;
 pub mod session;
 pub mod test_command;
+pub mod text_diff;
 mod walk;
 mod workspace;
 

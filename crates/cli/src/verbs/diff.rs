@@ -7,11 +7,11 @@ use crate::snapshots;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
-use similar::TextDiff;
 use std::borrow::Cow;
 use tripwire_core::explain::Explain;
 use tripwire_core::visible::{visible, visible_lines};
 use tripwire_undo::{Difference, ShownKind};
+use tripwire_workspace::text_diff::{CONTEXT_LINES, NamedText, unified};
 
 /// Show what changed in one step of an agent, or between two steps.
 ///
@@ -76,7 +76,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Problem> {
         };
         if let Some((old, new)) = texts {
             let name = visible(&change.path.to_string_lossy());
-            let text = TextDiff::from_lines(&old, &new).unified_diff().header(&name, &name).to_string();
+            let named = |text| NamedText { name: &name, text };
+            let text = unified(named(&old), named(&new), CONTEXT_LINES);
             out.line(visible_lines(&text).trim_end())?;
         }
     }

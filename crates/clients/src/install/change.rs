@@ -6,10 +6,10 @@ use super::settings::{self, SettingsError};
 use super::status_line::{self, StatusLine};
 use crate::homes::Homes;
 use crate::tool_servers::texts::restored_or_same;
-use similar::TextDiff;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::Explain;
+use tripwire_workspace::text_diff::{NamedText, unified};
 
 /// Lines around a change in a diff.
 const DIFF_CONTEXT_LINES: usize = 2;
@@ -221,11 +221,8 @@ impl Change {
         let name = self.path.display().to_string();
         let side = |text: &Option<String>| if text.is_some() { name.clone() } else { "/dev/null".to_owned() };
         let (before, after) = (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(before, after);
-        diff.unified_diff()
-            .context_radius(DIFF_CONTEXT_LINES)
-            .header(&side(&self.before), &side(&self.after))
-            .to_string()
+        let (old, new) = (side(&self.before), side(&self.after));
+        unified(NamedText { name: &old, text: before }, NamedText { name: &new, text: after }, DIFF_CONTEXT_LINES)
     }
 
     /// Carries it out: the file as it was is kept beside it at the first installation, and goes when it came back.

@@ -1,7 +1,6 @@
 //! The policy files of a workspace as a bundle carries them, and what changes when another policy takes their place.
 
 use crate::error::Problem;
-use similar::TextDiff;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use tripwire_authority::{self as authority, DEFAULT_POLICIES, current};
@@ -15,6 +14,7 @@ use tripwire_workspace::geometry::manifest::store::{self, UpdateError};
 use tripwire_workspace::geometry::manifest::{Manifest, template};
 use tripwire_workspace::geometry::yaml_edit::EditError;
 use tripwire_workspace::policy_file::{self, PolicyFileError};
+use tripwire_workspace::text_diff::{CONTEXT_LINES, NamedText, unified};
 
 /// Why policy files cannot travel.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,8 @@ impl PolicyChange {
         ];
         let one = |(name, old, new): (&str, &str, &String)| {
             let header = format!(".geometry/{name}");
-            TextDiff::from_lines(old, new.as_str()).unified_diff().header(&header, &header).to_string()
+            let named = |text| NamedText { name: &header, text };
+            unified(named(old), named(new), CONTEXT_LINES)
         };
         files.into_iter().map(one).collect()
     }
