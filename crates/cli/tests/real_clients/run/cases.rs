@@ -147,7 +147,7 @@ const LONG_PAUSE: Duration = Duration::from_secs(90);
 /// A pause of the workspace from outside while the client waits for its model: no request reaches it, and the work goes on.
 pub(crate) fn long_pause(kind: Kind) {
     for (client, user) in some_users(kind).into_iter().take(1) {
-        let turns: Vec<Turn> = (0..6).map(|n| shell(format!("sleep 0.3; echo {n} >> steps"))).collect();
+        let turns = (0..6).map(|n| kind.shell(&format!("sleep 0.3; echo {n} >> steps"))).collect();
         let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
         let child = fixture.start(&[]);
         fixture.wait_for_requests(2);
@@ -188,7 +188,7 @@ pub(crate) fn out_of_reach(kind: Kind) {
 pub(crate) fn budget(kind: Kind) {
     for (client, user) in some_users(kind) {
         let dear = Usage { fresh: 15_000, read: 0, write: 0, output: 10_000 };
-        let turns = (0..40).map(|n| shell(format!("echo step {n}"))).collect();
+        let turns = (0..40).map(|n| kind.shell(&format!("echo step {n}"))).collect();
         let fixture = RunFixture::new(&client, user, Model::costing(turns, dear), &[]);
         // Codex offers its model a web search, whose results may fill the window: each call reserves that much.
         let (text, limit) = match kind {
@@ -261,7 +261,7 @@ pub(crate) fn booked_as_charged(fixture: &RunFixture, ran: &RunEnd) -> u64 {
 /// The same call twelve times by a client without hooks: it is ended by the sixth turn.
 pub(crate) fn identical_loop_without_hooks(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let fixture = RunFixture::new(&client, user, Model::repeating("echo tick", 12), &[]);
+        let fixture = RunFixture::new(&client, user, Model::scripted(vec![kind.shell("echo tick"); 12]), &[]);
         let ran = fixture.run(&[]);
         ran.ended(7);
         assert_eq!(ran.report["clients"][0], client.name());
@@ -274,7 +274,7 @@ pub(crate) fn identical_loop_without_hooks(kind: Kind) {
 /// Twenty different files by a client without hooks: nothing is held.
 pub(crate) fn distinct_work_without_hooks(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let part = |n| shell(format!("echo part {n} of 20, {} > part_{n:02}.txt", n * n));
+        let part = |n| kind.shell(&format!("echo part {n} of 20, {} > part_{n:02}.txt", n * n));
         let fixture = RunFixture::new(&client, user, Model::scripted((0..20).map(part).collect()), &[]);
         let ran = fixture.run(&[]);
         ran.ended(0);

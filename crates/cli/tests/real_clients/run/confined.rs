@@ -1,6 +1,5 @@
 //! Real clients in the sandbox: the same ways out for each, tried one by one by the agent's own shell, and all of them recorded.
 
-use crate::run::confined_work::shell;
 use crate::run::fixture::{RunFixture, finish, users};
 use crate::support::clients::Kind;
 use crate::support::model::Model;
@@ -94,7 +93,7 @@ fn no_way_out(kind: Kind) {
         let (attempt, secret) = (attempt(), "TOKEN=of-the-workspace");
         let mut files = vec![("attempt", attempt.as_str()), (".env", secret), ("port", &port)];
         files.extend(REPOSITORY);
-        let turns = ATTEMPTS.iter().map(|(name, _)| shell(kind, &format!("./attempt {name}"))).collect();
+        let turns = ATTEMPTS.iter().map(|(name, _)| kind.shell(&format!("./attempt {name}"))).collect();
         let fixture = RunFixture::new(&client, user, Model::scripted(turns), &files);
         let mut command = fixture.run_command(&["--sandbox"]);
         let home = fixture.home().to_owned();

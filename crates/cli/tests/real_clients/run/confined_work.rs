@@ -34,21 +34,10 @@ fn resumed(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// A command line, in the client's own words.
-pub(crate) fn shell(kind: Kind, line: &str) -> Turn {
-    match kind {
-        Kind::Qwen => {
-            let input = json!({"command": line, "description": "x", "is_background": false});
-            Turn::Call("run_shell_command".to_owned(), input.to_string())
-        }
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Opencode | Kind::Aider => Turn::Shell(line.to_owned()),
-    }
-}
-
 /// A new file; where the client's own tool wants a whole path, by its shell.
 fn write(kind: Kind, name: &str, text: &str) -> Turn {
     match kind {
-        Kind::Qwen | Kind::Opencode => shell(kind, &format!("echo '{text}' > {name}")),
+        Kind::Qwen | Kind::Opencode => kind.shell(&format!("echo '{text}' > {name}")),
         Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Aider => Turn::Write(name.to_owned(), text.to_owned()),
     }
 }
@@ -58,8 +47,8 @@ fn works(kind: Kind) {
     for (client, user) in users(kind) {
         let part = |n: usize| write(kind, &format!("part_{n:02}.txt"), &format!("part {n} of {FILES}, {}", n * n));
         let mut turns: Vec<Turn> = (0..FILES).map(part).collect();
-        turns.extend([shell(kind, "./serve"), shell(kind, "./ask"), write(kind, "calc.py", "x = 2")]);
-        turns.extend([shell(kind, "./gradlew test"), Turn::Say(SAID.to_owned())]);
+        turns.extend([kind.shell("./serve"), kind.shell("./ask"), write(kind, "calc.py", "x = 2")]);
+        turns.extend([kind.shell("./gradlew test"), Turn::Say(SAID.to_owned())]);
         let first = turns.len();
         turns.push(Turn::Say("I remember.".to_owned()));
         let files = [("serve", SERVE), ("ask", ASK), ("gradlew", TESTS)];

@@ -1,5 +1,6 @@
 //! Real agent programs, started with an empty environment, a throw-away home and made-up keys.
 
+use crate::support::model::Turn;
 use serde_json::json;
 use std::ffi::OsString;
 use std::fs;
@@ -33,6 +34,20 @@ pub(crate) enum Kind {
     Opencode,
     Qwen,
     Aider,
+}
+
+impl Kind {
+    /// A command line, by the client's own tool.
+    pub(crate) fn shell(self, line: &str) -> Turn {
+        match self {
+            // It speaks the wire of opencode and has tools of its own.
+            Self::Qwen => {
+                let input = json!({"command": line, "description": "x", "is_background": false});
+                Turn::Call("run_shell_command".to_owned(), input.to_string())
+            }
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Aider => Turn::Shell(line.to_owned()),
+        }
+    }
 }
 
 /// How a client is run.
