@@ -13,6 +13,9 @@ use std::path::Path;
 use tripwire_core::policy::Policy;
 use tripwire_session::formats::traces;
 
+/// Made-up sessions of each kind that a table is about.
+pub const MADE_UP: u64 = 12;
+
 /// What a row of the table says about its change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -40,7 +43,7 @@ struct Fired {
 /// # Errors
 /// When the traces cannot be read or judged.
 pub fn run(file: Option<&Path>, only: Option<&str>, mut tell: impl FnMut(&str, Verdict)) -> Result<(), Failure> {
-    let mut sets = vec![("made-up sessions", sessions::made_up()?)];
+    let mut sets = vec![("made-up sessions", sessions::made_up(MADE_UP)?)];
     if let Some(file) = file {
         sets.push(("traces", sessions::read(file)?));
     }

@@ -19,7 +19,7 @@ mod linux {
     use std::fs;
     use std::io::Write as _;
     use std::os::unix::process::CommandExt as _;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     use tripwire_sandbox::{Layer, LayerState, Outcome, Profile, Sandbox, StageDir};
@@ -63,25 +63,47 @@ mod linux {
         if !root {
             say("NOT RUN AS ROOT: started by an ordinary user, so root's half is not measured");
         }
-        for who in if root { vec!["root", "user"] } else { vec!["user"] } {
-            nothing_fails_without_a_cause(who);
-            for (name, calls, layer) in cases() {
-                let answer = run(who, "strict", &calls);
-                assert!(answer.starts_with(&format!("not run: {}", layer.name())), "{who}: {name}: {answer}");
+        // Copied before anything else is started: a program that is open for writing in any process cannot be executed.
+        let folder = std::env::temp_dir().join(format!("tw-closed-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let exe = folder.join("exe");
+        fs::copy("/proc/self/exe", &exe).expect("copy this binary");
+        std::thread::scope(|scope| {
+            for who in if root { vec!["root", "user"] } else { vec!["user"] } {
+                let bed = Bed { who, exe: exe.clone(), top: folder.with_extension(who) };
+                scope.spawn(move || all_fail_closed(&bed));
             }
-            let relaxed = run(who, "compat", &[libc::SYS_landlock_create_ruleset]);
-            assert!(relaxed.starts_with("ran: compat landlock=relaxed"), "{who}: {relaxed}");
-            let copied = run(who, "stage", &[libc::SYS_fsopen]);
-            assert!(copied.starts_with("ran: strict stage=replaced"), "{who}: {copied}");
-            say(&format!("fail closed as {who}: {} layers made to fail, each refused by name", cases().len()));
+        });
+        fs::remove_dir_all(&folder).expect("clean");
+    }
+
+    /// Who runs the child, which program that is, and the folder of its workspace.
+    struct Bed {
+        who: &'static str,
+        exe: PathBuf,
+        top: PathBuf,
+    }
+
+    fn all_fail_closed(bed: &Bed) {
+        let who = bed.who;
+        nothing_fails_without_a_cause(bed);
+        for (name, calls, layer) in cases() {
+            let answer = run(bed, "strict", &calls);
+            assert!(answer.starts_with(&format!("not run: {}", layer.name())), "{who}: {name}: {answer}");
         }
+        let relaxed = run(bed, "compat", &[libc::SYS_landlock_create_ruleset]);
+        assert!(relaxed.starts_with("ran: compat landlock=relaxed"), "{who}: {relaxed}");
+        let copied = run(bed, "stage", &[libc::SYS_fsopen]);
+        assert!(copied.starts_with("ran: strict stage=replaced"), "{who}: {copied}");
+        say(&format!("fail closed as {who}: {} layers made to fail, each refused by name", cases().len()));
     }
 
     /// Without a filter the same child runs: the refusals are the filter's doing.
-    fn nothing_fails_without_a_cause(who: &str) {
-        let answer = run(who, "strict", &[]);
+    fn nothing_fails_without_a_cause(bed: &Bed) {
+        let who = bed.who;
+        let answer = run(bed, "strict", &[]);
         assert!(answer.starts_with("ran: strict"), "{who}: {answer}");
-        let staged = run(who, "stage", &[]);
+        let staged = run(bed, "stage", &[]);
         assert!(staged.starts_with("ran: strict stage=on"), "{who}: {staged}");
     }
 
@@ -95,23 +117,20 @@ mod linux {
     }
 
     /// Starts this binary as the given user, with the calls refused, in a workspace of its own.
-    fn run(who: &str, mode: &str, calls: &[i64]) -> String {
-        let top = std::env::temp_dir().join(format!("tw-closed-{}", std::process::id()));
+    fn run(Bed { who, exe, top }: &Bed, mode: &str, calls: &[i64]) -> String {
         fs::create_dir_all(top.join("ws")).expect("a workspace");
-        let exe = top.join("exe");
-        fs::copy("/proc/self/exe", &exe).expect("copy this binary");
-        let mut command = Command::new(&exe);
-        command.args(["--child", mode]).arg(&top).args(calls.iter().map(i64::to_string)).env("XDG_RUNTIME_DIR", &top);
-        if who == "user" && is_root() {
+        let mut command = Command::new(exe);
+        command.args(["--child", mode]).arg(top).args(calls.iter().map(i64::to_string)).env("XDG_RUNTIME_DIR", top);
+        if *who == "user" && is_root() {
             let owner = format!("{SPARE_UID}:{SPARE_UID}");
-            let owned = Command::new("chown").args(["-R", &owner]).arg(&top).status().expect("chown");
+            let owned = Command::new("chown").args(["-R", &owner]).arg(top).status().expect("chown");
             assert!(owned.success());
             command.uid(SPARE_UID).gid(SPARE_UID);
         }
         let output = command.output().expect("the child");
         assert!(!top.join("ws/ran").exists() || mode != "strict" || calls.is_empty(), "the command ran after all");
-        drop(Command::new("chmod").args(["-R", "u+rwx"]).arg(&top).status());
-        fs::remove_dir_all(&top).expect("clean");
+        drop(Command::new("chmod").args(["-R", "u+rwx"]).arg(top).status());
+        fs::remove_dir_all(top).expect("clean");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if text.is_empty() { format!("{:?} {}", output.status, String::from_utf8_lossy(&output.stderr)) } else { text }
     }

@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tripwire_journal::note::Signer;
@@ -184,33 +185,32 @@ fn kill_everywhere() -> Outcome {
     let Some(reference) = Reference::make()? else {
         return Ok(());
     };
+    let mut faults = Vec::new();
     for (call, count) in &reference.calls {
-        for number in 1..=*count {
-            let fault = format!("inject={call}:signal=KILL:when={number}");
-            let interrupted = reference.compare(call, &fault)?;
-            ensure!(!interrupted.success(), format!("{fault} hit nothing"));
-        }
+        faults.extend((1..=*count).map(|number| (call.as_str(), format!("inject={call}:signal=KILL:when={number}"))));
     }
-    Ok(())
+    reference.compare_all(&faults, |fault, interrupted| {
+        ensure!(!interrupted.success(), format!("{fault} hit nothing"));
+        Ok(())
+    })
 }
 
 fn fail_everywhere() -> Outcome {
     let Some(reference) = Reference::make()? else {
         return Ok(());
     };
+    let mut faults = Vec::new();
     for (call, count) in &reference.calls {
         let errors: &[&str] = match call.as_str() {
             "write" | "pwrite64" | "openat" | "mkdir" | "rename" | "ftruncate" => &["EIO", "ENOSPC"],
             _other => &["EIO"],
         };
         for error in errors {
-            for number in 1..=*count {
-                let fault = format!("inject={call}:error={error}:when={number}");
-                reference.compare(call, &fault)?;
-            }
+            let numbered = |number| (call.as_str(), format!("inject={call}:error={error}:when={number}"));
+            faults.extend((1..=*count).map(numbered));
         }
     }
-    Ok(())
+    reference.compare_all(&faults, |_fault, _interrupted| Ok(()))
 }
 
 /// What an uninterrupted run leaves, and which system calls it makes.
@@ -263,18 +263,41 @@ impl Reference {
         Ok(Some(Self { temp, files, calls }))
     }
 
-    /// Runs with a fault, resumes without one, and compares every byte.
-    fn compare(&self, call: &str, fault: &str) -> Result<ExitStatus, Box<dyn Error>> {
-        let dir = self.temp.path().join("run");
-        prepare(&dir)?;
+    /// Tries each system call's fault, some at once, because each is only two processes that are waited for.
+    fn compare_all(
+        &self,
+        faults: &[(&str, String)],
+        check: impl Fn(&str, ExitStatus) -> Result<(), String> + Sync,
+    ) -> Outcome {
+        let next = AtomicUsize::new(0);
+        let work = |dir: PathBuf| {
+            while let Some((call, fault)) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let interrupted = self.compare(&dir, call, fault).map_err(|error| error.to_string())?;
+                check(fault, interrupted)?;
+            }
+            Ok::<(), String>(())
+        };
+        std::thread::scope(|scope| {
+            let dir = |number: usize| self.temp.path().join(format!("run-{number}"));
+            let workers: Vec<_> = (0..FAULTS_AT_ONCE).map(|number| scope.spawn(move || work(dir(number)))).collect();
+            for worker in workers {
+                worker.join().map_err(|_panic| "a worker panicked")??;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs with a fault in a fresh folder, resumes without one, and compares every byte.
+    fn compare(&self, dir: &Path, call: &str, fault: &str) -> Result<ExitStatus, Box<dyn Error>> {
+        prepare(dir)?;
         let interrupted = Command::new("strace")
             .args(["-o", "/dev/null", "-e", &format!("trace={call}"), "-e", fault])
             .arg(std::env::current_exe()?)
             .env_remove(LIBRARY_PATH)
             .arg("child-work")
-            .arg(&dir)
+            .arg(dir)
             .output()?;
-        let resumed = Command::new(std::env::current_exe()?).arg("child-work").arg(&dir).output()?;
+        let resumed = Command::new(std::env::current_exe()?).arg("child-work").arg(dir).output()?;
         let blame = |what: &str| format!("{fault}: {what}: {} {}", text(&interrupted), text(&resumed));
         ensure!(resumed.status.success(), blame("the run cannot be resumed"),);
         // What was acknowledged once is never done again, neither after the crash nor by the process that lived on.
@@ -284,16 +307,16 @@ impl Reference {
         acks.sort_unstable();
         acks.dedup();
         ensure!(acks.len() == count, blame("an acknowledged record was lost"));
-        let found = files(&dir)?;
+        let found = files(dir)?;
         for (path, bytes) in &self.files {
             ensure!(found.get(path) == Some(bytes), blame(&format!("{} differs", path.display())),);
         }
         ensure!(found.len() == self.files.len(), blame("there are other files"),);
         let trust =
-            Trust { verifier: Some(Signer::from_seed("test", &[9; 32]).verifier()), witness: Some(witness(&dir)) };
-        let report = verify(&Disk, &SessionPaths::new(&dir, &SessionId::first(WallClock::from_epoch_ms(0))), &trust)?;
+            Trust { verifier: Some(Signer::from_seed("test", &[9; 32]).verifier()), witness: Some(witness(dir)) };
+        let report = verify(&Disk, &SessionPaths::new(dir, &SessionId::first(WallClock::from_epoch_ms(0))), &trust)?;
         ensure!(report.holds() && report.records == RECORDS, blame("it does not verify"),);
-        fs::remove_dir_all(&dir)?;
+        fs::remove_dir_all(dir)?;
         Ok(interrupted.status)
     }
 }
@@ -362,3 +385,4 @@ const CHECKPOINTS: [u64; 2] = [3, 5];
 const SEGMENT_BYTES: u64 = 500;
 const ATTEMPTS: usize = 4;
 const STORM_AT_ONCE: usize = 16;
+const FAULTS_AT_ONCE: usize = 4;

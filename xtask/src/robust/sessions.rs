@@ -9,8 +9,6 @@ use tripwire_testing::synthetic::{Call, Dice, Healthy, Looping, Player, play_hea
 /// Why sessions cannot be read or judged.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// Made-up sessions of each kind.
-const SEEDS: u64 = 12;
 /// The usual time between two calls.
 const USUAL_STEP_MS: u64 = 4_000;
 
@@ -36,10 +34,10 @@ pub(crate) fn read(file: &Path) -> Result<Vec<RobustTrace>, Failure> {
     Ok(traces)
 }
 
-/// Loops behind a little healthy work, and healthy work alone.
-pub(crate) fn made_up() -> Result<Vec<RobustTrace>, Failure> {
+/// Loops behind a little healthy work, and healthy work alone: so many of each kind.
+pub(crate) fn made_up(each: u64) -> Result<Vec<RobustTrace>, Failure> {
     let mut traces = Vec::new();
-    for seed in 0..SEEDS {
+    for seed in 0..each {
         for kind in Looping::ALL {
             let (mut dice, mut written) = (Dice::new(seed), WrittenSession::default());
             play_healthy(Healthy::Reading, &mut written, &mut dice, 3);

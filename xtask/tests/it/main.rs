@@ -3,4 +3,5 @@
 
 mod command;
 mod docs;
+mod redaction;
 mod repository;
