@@ -78,8 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     } else if let Some(asked) = topics::asked(&arguments) {
         topics::print(&asked)
     } else {
-        let parser =
-            if arguments.get(1).is_some_and(|first| first == "-h") { help::short(command()) } else { command() };
+        let parser = help::for_words(Cli::command(), &arguments);
         let parsed = parser.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
         match parsed {
             Ok(Cli { version: true, verbose: false, .. }) => version::print(VersionDetail::Number),
