@@ -279,7 +279,7 @@ fn run(seed: u64, mutant: Mutant) -> Result<Events, String> {
 
 #[test]
 fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
-    let seeds: u64 = sized(1_000, 20_000);
+    let seeds: u64 = sized(400, 20_000);
     let worker = |first: u64| {
         let mut events = Events::default();
         for seed in (first..seeds).step_by(WORKERS) {
@@ -312,7 +312,7 @@ fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
 #[test]
 fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
     let mut stored_in_all: u64 = 0;
-    let disks = sized(200, 2_000);
+    let disks = sized(100, 2_000);
     for seed in 0..disks {
         let disk = SimulatedDisk::new(seed);
         let mut random = Random::new(seed);

@@ -45,7 +45,7 @@ fn a_time_before_an_id_is_a_time_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: sized(1_000, 4_000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sized(400, 4_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn normalising_twice_is_normalising_once(text in pieces()) {

@@ -16,7 +16,7 @@ use tripwire_testing::sized;
 fn every_stream_keeps_its_promises(profile: Profile) {
     let base = std::env::var("TRIPWIRE_SEED").ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     // For each profile; in the long form the two together are more than the promised 10,000.
-    let streams: u64 = sized(500, 5_200);
+    let streams: u64 = sized(300, 5_200);
     let mut reached = promises::Reached::default();
     for number in 0..streams {
         let mut generator = Generator::new(base, number, profile);

@@ -9,7 +9,7 @@ use tripwire_testing::synthetic::{Dice, Healthy, Looping, play_healthy, play_loo
 
 /// Sessions per kind. Each is another draw of tools, files, words, fillers and numbers.
 fn seeds() -> std::ops::Range<u64> {
-    0..sized(15, 60)
+    0..sized(8, 60)
 }
 
 #[test]

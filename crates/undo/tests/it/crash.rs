@@ -12,7 +12,7 @@ const FOLDER: &str = "TRIPWIRE_UNDO_TEST_FOLDER";
 
 #[test]
 fn undo_6_killed_while_taking_back_nothing_is_lost_and_it_can_be_brought_back() {
-    for seed in 1..=sized(12, 200) {
+    for seed in 1..=sized(8, 200) {
         let world = World::new();
         let mut random = Random(seed * 31 + 5);
         for name in 0..300 {
@@ -58,7 +58,7 @@ fn helper_takes_the_last_step_back() {
 
 #[test]
 fn undo_6_killed_while_taking_snapshots_the_earlier_ones_hold() {
-    for seed in 1..=sized(8, 150) {
+    for seed in 1..=sized(5, 150) {
         let world = World::new();
         let mut random = Random(seed * 17 + 11);
         for name in 0..400 {

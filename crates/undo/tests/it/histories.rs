@@ -84,7 +84,7 @@ fn differing(one: &Held, two: &Held) -> Vec<String> {
 fn undo_3_random_histories_go_back_to_every_step_and_forth_again_byte_for_byte() {
     let git = std::process::Command::new("git").arg("--version").output().is_ok();
     let runs = std::env::var("TRIPWIRE_TEST_RUNS").ok().and_then(|runs| runs.parse().ok());
-    for seed in 1..=runs.unwrap_or(sized(30, 300)) {
+    for seed in 1..=runs.unwrap_or(sized(20, 300)) {
         let world = if seed % 2 == 0 { World::watched() } else { World::new() };
         let mut random = Random(seed * 7_919 + 1);
         if git && seed % 4 == 0 {

@@ -87,7 +87,7 @@ fn undo_4_another_sessions_steps_are_not_taken_back() {
 
 #[test]
 fn undo_4_in_random_histories_no_word_of_a_person_is_lost() {
-    for seed in 1..=sized(40, 1_000) {
+    for seed in 1..=sized(20, 1_000) {
         let (world, mut random) = (World::new(), Random(seed * 104_729 + 3));
         (0..4).for_each(|_| change(&world, &mut random));
         let mut mine = Vec::new();

@@ -45,7 +45,7 @@ fn a_report_of_a_damaged_journal_says_so_and_ends_with_9() {
 #[test]
 fn ten_thousand_events_are_a_page_below_two_megabytes_that_opens_from_disk() {
     let place = Place::new();
-    let count = tripwire_testing::sized(1_500, 10_000);
+    let count = tripwire_testing::sized(600, 10_000);
     let lines: String = (0..count)
         .map(|n| {
             call(

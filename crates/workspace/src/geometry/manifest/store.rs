@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::geometry::manifest::template;
     use crate::geometry::yaml_edit::NewValue;
-    use tripwire_testing::TestDir;
+    use tripwire_testing::{TestDir, sized};
 
     fn fresh(dir: &TestDir) -> Manifest {
         let file = dir.path().join("MANIFEST.yaml");
@@ -175,7 +175,8 @@ mod tests {
     fn a_rename_in_the_middle_of_an_update_is_not_lost() {
         let dir = TestDir::new();
         let file = fresh(&dir).file;
-        for round in 1..=150_u64 {
+        let (rounds, step) = sized((50, 183), (150, 61));
+        for round in 1..=rounds {
             let read = Manifest::load(&file).unwrap();
             let before = format!("consecutive_failures: {}\n", round - 1);
             let theirs = read.text.replacen(&before, &format!("consecutive_failures: {round}\n"), 1);
@@ -194,7 +195,7 @@ mod tests {
                 scope.spawn(|| {
                     start.wait();
                     // The moment differs from round to round, to hit every step of the update.
-                    (0..round * 61).for_each(|_| std::thread::yield_now());
+                    (0..round * step).for_each(|_| std::thread::yield_now());
                     std::fs::rename(dir.path().join("theirs"), &file).unwrap();
                 });
             });
