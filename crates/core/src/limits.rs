@@ -40,7 +40,7 @@ pub const STATE_VERSION: u32 = 11;
 /// from a changed record.
 pub const RULES_VERSION: u32 = 2;
 /// The serialised state may not be larger than this, however long the session.
-pub const STATE_BYTES_MAX: usize = 16 * 1_024;
+pub const STATE_BYTES_MAX: usize = 16 << 10;
 
 const _: () = {
     assert!(HISTORY_CALLS >= 48, "SPEC §4: cycles are looked for over at least 48 events");

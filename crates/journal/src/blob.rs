@@ -14,10 +14,10 @@ use super::error::JournalError;
 use crate::storage::{self, OpenMode, Storage};
 
 /// Larger bodies become pointers.
-pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// Larger things are refused, so that reading one cannot exhaust the memory.
-pub const BLOB_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const BLOB_BYTES_MAX: usize = 256 << 20;
 
 /// How the body of a record begins that points to a blob; no other body may.
 pub(crate) const POINTER_PREFIX: &str = "{\"$blob\":";

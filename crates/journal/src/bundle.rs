@@ -29,7 +29,7 @@ use tripwire_fs::file::{FileAction, FileError};
 /// The version of the form; a newer one is refused.
 const VERSION: u32 = 1;
 /// The longest line: the largest blob in base64 and its frame.
-const LINE_BYTES_MAX: u64 = 360 * 1024 * 1024;
+const LINE_BYTES_MAX: u64 = 360 << 20;
 const _: () = assert!(LINE_BYTES_MAX / 4 * 3 > BLOB_BYTES_MAX as u64, "the largest blob fits a line");
 
 /// Why there is no bundle, or none that can be used.

@@ -207,5 +207,5 @@ pub(super) fn note_sizes(names: &[String]) -> Vec<u64> {
 
 const GROWTH: &str = "growth.json";
 
-const NOTE_BYTES_MAX: usize = 16 * 1024;
-const GROWTH_BYTES_MAX: usize = 16 * 1024;
+const NOTE_BYTES_MAX: usize = 16 << 10;
+const GROWTH_BYTES_MAX: usize = 16 << 10;

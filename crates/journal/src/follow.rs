@@ -9,7 +9,7 @@ use super::line;
 use super::read::Record;
 use super::segment;
 use crate::blob::Blobs;
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::PIECE_BYTES;
 use crate::limits::SEGMENT_READ_MAX;
 use crate::paths::SessionPaths;
 use crate::storage::{self, OpenMode, Storage, offset};
@@ -163,10 +163,6 @@ impl<S: Storage + Clone> Follower<S> {
         true
     }
 }
-
-/// What is read at once: at least one line.
-const PIECE_BYTES: usize = 256 * 1024;
-const _: () = assert!(PIECE_BYTES > LINE_BYTES_MAX, "a line fits a read");
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use tripwire_core::record::chain::Digest;
 use super::error::{Damage, DamageCause, JournalError};
 use super::head::Place;
 use super::journal::Journal;
-use super::limits::LINE_BYTES_MAX;
+use super::limits::PIECE_BYTES;
 use super::line::{self, Line, Tail, Times};
 use super::names;
 use crate::storage::{self, OpenMode, Storage, offset};
@@ -183,8 +183,5 @@ impl<S: Storage> Journal<S> {
     }
 }
 
-/// Several lines at once, and always at least one.
-const PIECE_BYTES: usize = 4 * LINE_BYTES_MAX;
-
 /// Enough for nearly every single line.
-const ONE_LINE_BYTES: usize = 16 * 1024;
+const ONE_LINE_BYTES: usize = 16 << 10;

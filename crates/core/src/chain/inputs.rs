@@ -284,7 +284,7 @@ impl Chain {
             self.close_iteration(turn);
         }
         // What is refused is no attempt: it counts neither as an iteration nor against the cap.
-        if self.state.gate.is_held_back(&self.policy) {
+        if self.state.gate.is_held_back() {
             return;
         }
         self.state.gate.agents.forget_starts();

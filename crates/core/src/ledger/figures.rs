@@ -163,4 +163,40 @@ mod tests {
         }
         assert_eq!(taken(&heard(None, 90_000, 90_000, ReplyEnd::Part)), (5_000, 1_000, Some(Doubt::Unfinished)));
     }
+
+    #[test]
+    fn gate_8_a_figure_is_believed_up_to_its_bound_and_replaced_behind_it() {
+        let most = ABSURD_TOKENS.get();
+        for (told, request_bytes, reply_bytes, end) in [
+            ((most, 1), 3_000, 60, ReplyEnd::Whole),
+            ((1, most), 3_000, 60, ReplyEnd::Whole),
+            ((900, 1), 3_000, 64, ReplyEnd::Whole),
+            ((900, 0), 3_000, 63, ReplyEnd::Whole),
+            ((0, 5), 63, 60, ReplyEnd::Whole),
+            ((900, 200), 3_000, 600, ReplyEnd::Part),
+        ] {
+            let seen = heard(Some(told), request_bytes, reply_bytes, end);
+            assert_eq!(taken(&seen), (told.0, told.1, None), "{told:?} {reply_bytes}");
+        }
+        for (told, request_bytes, reply_bytes, end, expected) in [
+            ((most + 1, 1), 3_000, 60, ReplyEnd::Whole, (5_000, 1, Doubt::TooHigh)),
+            ((1, most + 1), 3_000, 60, ReplyEnd::Whole, (1, 1_000, Doubt::TooHigh)),
+            ((900, 1), 3_000, 65, ReplyEnd::Whole, (900, 22, Doubt::TooLow)),
+            ((900, 0), 3_000, 64, ReplyEnd::Whole, (900, 22, Doubt::TooLow)),
+            ((0, 5), 64, 60, ReplyEnd::Whole, (22, 20, Doubt::TooLow)),
+            ((900, 199), 3_000, 600, ReplyEnd::Part, (900, 200, Doubt::Unfinished)),
+        ] {
+            let seen = heard(Some(told), request_bytes, reply_bytes, end);
+            assert_eq!(taken(&seen), (expected.0, expected.1, Some(expected.2)), "{told:?} {reply_bytes}");
+        }
+    }
+
+    #[test]
+    fn gate_8_an_absurd_output_leaves_an_input_that_was_allowed_as_it_was_told() {
+        let input = Usage { fresh_input: Tokens::new(4_000), cache_read: Tokens::new(1_000), ..Usage::default() };
+        let told = Usage { output: Tokens::new(5), reasoning: Tokens::new(u64::MAX), ..input };
+        let seen = Heard { told: Some(told), ..heard(None, 3_000, 600, ReplyEnd::Whole) };
+        let found = figures(&seen);
+        assert_eq!((found.usage, found.doubt), (Usage { output: Tokens::new(1_000), ..input }, Some(Doubt::TooHigh)));
+    }
 }

@@ -18,5 +18,6 @@ mod naming;
 mod people;
 mod recovery;
 mod state;
+mod thresholds;
 mod tuned;
 mod waiting;

@@ -73,6 +73,17 @@ mod tests {
     }
 
     #[test]
+    fn act_1_exactly_the_ratio_is_no_runaway_and_a_moment_less_is_one() {
+        let then = |recent: [u64; 5]| {
+            let mut intervals = [10_000; 16].to_vec();
+            intervals.extend(recent);
+            runaway_after(&intervals)
+        };
+        assert!(!then([3_000; 5]));
+        assert!(then([3_000, 3_000, 3_000, 3_000, 2_999]));
+    }
+
+    #[test]
     fn act_1_steady_tempo_warm_up_and_long_pauses_are_none() {
         assert!(!runaway_after(&[1_000; 60]));
         assert!(!runaway_after(&[10_000, 10_000, 100, 100, 100, 100, 100]), "too few samples for a baseline");

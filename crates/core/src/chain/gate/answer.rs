@@ -11,7 +11,7 @@ use crate::effect::{HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
 use crate::input::{FloorWeight, What};
 use crate::label::Label;
-use crate::policy::{OnGuardFailure, Policy, Profile};
+use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
 use crate::text::Reason;
 use crate::units::{Price, RunMillis};
@@ -55,7 +55,7 @@ impl GateOutcome {
         } else if let Some((rule, error)) = &turn.refusal {
             let refusal = Refusal { evidence: evidence_of(*rule, turn), ..Refusal::error(*rule, error.clone(), turn) };
             (Some(refusal), binding_of_refusal(*rule))
-        } else if let Some(hold) = gate.standing.held().filter(|hold| binds(*hold, policy)) {
+        } else if let Some(hold) = gate.standing.held() {
             (Some(held(gate, policy, turn, hold)), binding_of_hold(hold))
         } else if let Some((refusal, binding)) = gate.iterations.ended().and_then(|ended| over(policy, turn, ended)) {
             (Some(refusal), binding)
@@ -110,9 +110,9 @@ impl GateOutcome {
 
 impl SafetyGate {
     /// Whether a hold keeps an iteration from beginning; a soft suspend refuses its calls, and not its beginning.
-    pub(crate) fn is_held_back(&self, policy: &Policy) -> bool {
+    pub(crate) fn is_held_back(&self) -> bool {
         let in_force = |hold: HoldReason| self.is_armed() || binding_of_hold(hold) == Binding::Always;
-        self.standing.held().is_some_and(|hold| binds(hold, policy) && in_force(hold))
+        self.standing.held().is_some_and(in_force)
     }
 }
 
@@ -275,11 +275,6 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
         }
     }
     refusal
-}
-
-/// A broken guard holds unless a person chose otherwise (CONST-5).
-fn binds(hold: HoldReason, policy: &Policy) -> bool {
-    hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
 /// In observe mode only an explicit budget, a wall clock, the guard against destructive commands and what protects a person's controls refuse;

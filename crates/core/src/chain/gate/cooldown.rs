@@ -17,7 +17,7 @@ impl Cooldown {
 
     /// How long it still lasts; `None` when it is over.
     pub(crate) fn left(self, now: RunMillis) -> Option<RunMillis> {
-        self.until.filter(|until| *until > now).map(|until| until.minus(now))
+        self.ends_at(now).map(|until| until.minus(now))
     }
 
     /// When it ends, if it has not.

@@ -225,6 +225,31 @@ fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
 }
 
 #[test]
+fn loop_2_echo_is_no_call_that_failed_changed_something_or_says_nothing_by_nature() {
+    let gain = Some(Gain { echo: 16, new: 0, total: 16 });
+    let noted = |make: &dyn Fn(AgentEvent) -> AgentEvent| {
+        let printed = |n: u64| AgentEvent { flags: Flags::default(), gain, ..question(n, &[1, 2, 3], 0) };
+        first(&ChainFixture::balanced().events(4, |n| make(printed(n))), Rule::LoopEcho, Level::Note)
+    };
+    assert_eq!(noted(&|event| event), Some(1));
+    assert_eq!(noted(&|event| failed(event, ErrorClass::Tool)), None);
+    for flag in [Flag::Change, Flag::Edit, Flag::Install, Flag::Silent] {
+        assert_eq!(noted(&|event| AgentEvent { flags: Flags::default().with(flag), ..event }), None, "{flag:?}");
+    }
+}
+
+#[test]
+fn loop_2_one_call_again_and_again_is_a_repeat_and_no_cycle() {
+    let decisions = ChainFixture::balanced().events(4, |_| call("click(a)", "a", "page"));
+    assert!(decisions.iter().any(injects));
+    assert_eq!(first(&decisions, Rule::LoopCycle, Level::Note), None);
+    let decisions = ChainFixture::balanced().events(3, |n| call("click(a)", &format!("c{}", n % 2), "page"));
+    assert_eq!(first(&decisions, Rule::LoopCycle, Level::Note), None, "one turn and a half");
+    let decisions = ChainFixture::balanced().events(4, |n| call("click(a)", &format!("c{}", n % 2), "page"));
+    assert_eq!(first(&decisions, Rule::LoopCycle, Level::Note), Some(3), "two turns");
+}
+
+#[test]
 fn loop_2_soft_evidence_is_no_looping_and_costs_no_health() {
     let mut fixture = ChainFixture::balanced();
     let decisions = fixture.events(6, |n| question(n, &[1, 2, 3, 4], 0));

@@ -41,6 +41,38 @@ fn loop_2_repeat_tells_of_hot_and_of_endless_looks_and_never_holds_them() {
 }
 
 #[test]
+fn loop_2_repeat_tells_of_looks_from_the_sixth_over_half_an_hour_and_from_the_twelfth_within_a_minute() {
+    let first = |pace: u64, last_pause: u64, count: u64| {
+        let mut fixture = ChainFixture::balanced();
+        let told = |n: u64| {
+            fixture.pace = if n + 1 == count { last_pause } else { pace };
+            injects(&fixture.event(look()))
+        };
+        (0..count).map(told).position(|told| told)
+    };
+    assert_eq!(first(360_000, 360_000, 6), Some(5), "the sixth look, half an hour after the first");
+    assert_eq!(first(360_000, 359_999, 6), None, "a moment before");
+    assert_eq!(first(900_000, 900_000, 5), None, "five looks within an hour");
+    assert_eq!(first(5_000, 9_999, 12), Some(11), "the twelfth look within a minute");
+    assert_eq!(first(5_000, 10_000, 12), None, "a minute later");
+    assert_eq!(first(100, 100, 11), None, "eleven looks within a second");
+}
+
+#[test]
+fn loop_2_cycle_of_calls_with_pauses_is_told_in_the_sixth_turn_and_held_after_half_an_hour() {
+    let other = || call("Bash(cmd=kubectl get events)", "events", "none");
+    let round = |n: u64| if n.is_multiple_of(2) { status() } else { other() };
+    let held = |pace| at_pace(pace, 20, round).iter().position(|decision| holds(decision, HoldReason::Loop));
+    let decisions = at_pace(120_000, 20, round);
+    assert_eq!(decisions.iter().position(injects), Some(11), "six turns of two calls");
+    assert_eq!(held(120_000), Some(15), "half an hour behind the first call");
+    assert_eq!(held(119_999), Some(16), "a moment before");
+    let failing = |n: u64| failed(round(n), ErrorClass::Tool);
+    let held = at_pace(60_000, 20, failing).iter().position(|decision| holds(decision, HoldReason::Loop));
+    assert!(held.is_some_and(|held| held < 15), "who fails again does not wait: {held:?}");
+}
+
+#[test]
 fn loop_3_a_look_after_a_sleep_is_a_look() {
     let sleep = || AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 20)", "sleep", "") };
     let decisions = at_pace(20_000, 40, |n| if n.is_multiple_of(2) { sleep() } else { status() });
