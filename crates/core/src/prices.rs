@@ -330,6 +330,8 @@ mod tests {
                 assert!(none <= short && short <= long, "{model}");
                 let cached = Usage { cache_write_long: Tokens::new(input), ..tokens(0, 0, 0, output, 0) };
                 assert!(cost(model, &cached).micro_usd <= long, "{model}");
+                let cached = Usage { cache_write: Tokens::new(input), ..tokens(0, 0, 0, output, 0) };
+                assert!(cost(model, &cached).micro_usd <= short, "{model}");
                 assert!(cost(model, &tokens(0, input, 0, output, 0)).micro_usd <= none, "{model}");
             }
         }

@@ -88,12 +88,6 @@ pub struct NarrowList(List);
 const LETTERS_MIN: usize = 4;
 
 impl NarrowList {
-    /// No pattern.
-    #[must_use]
-    pub fn empty() -> Self {
-        Self::default()
-    }
-
     /// The patterns.
     #[must_use]
     pub const fn list(&self) -> &List {

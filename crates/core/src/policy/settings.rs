@@ -152,7 +152,7 @@ settings! {
     /// Secrets in the record.
     Secrets secrets {
         /// Values that are no secrets although they look like one; `*` stands for any text.
-        allow: NarrowList = NarrowList::empty(), "SPEC §14";
+        allow: NarrowList = NarrowList::default(), "SPEC §14";
         /// What the gateway does with a model request that carries a secret of the workspace: `note` or `hold` it.
         outbound: OnOutbound = OnOutbound::Note, "SPEC §14";
     }

@@ -52,6 +52,26 @@ fn date(day: u64) -> UtcDate {
     UtcDate { year: 2026, month: 1 + (day / 28) as u8 % 12, day: 1 + (day % 28) as u8 }
 }
 
+/// The record of a call that ended well.
+fn record(path: Vec<AccountId>, booked: MicroUsd) -> SettledCall {
+    SettledCall {
+        path,
+        day: date(0),
+        provider: Label::default(),
+        model: Label::default(),
+        end: CallEnd::Complete,
+        status: Count::new(200),
+        usage: Usage::default(),
+        source: FigureSource::Told,
+        doubt: None,
+        reserved: booked,
+        micro_usd: booked,
+        excess: MicroUsd::ZERO,
+        price_estimated: false,
+        request: None,
+    }
+}
+
 fn id(kind: AccountKind, name: &str) -> AccountId {
     AccountId::new(kind, name)
 }
@@ -127,20 +147,10 @@ impl World {
         self.shorts += u64::from(settled.is_short());
         assert!(self.ledger.settle(flight.id, MicroUsd::new(cost), date(self.day)).is_none(), "settled once");
         self.journal.push(SettledCall {
-            path: settled.path,
             day: flight.day,
-            provider: Label::default(),
-            model: Label::default(),
-            end: CallEnd::Complete,
-            status: Count::new(200),
-            usage: Usage::default(),
-            source: FigureSource::Told,
-            doubt: None,
             reserved: MicroUsd::new(flight.reserved),
-            micro_usd: settled.booked,
             excess: settled.excess,
-            price_estimated: false,
-            request: None,
+            ..record(settled.path, settled.booked)
         });
         flight.caller
     }
@@ -282,6 +292,22 @@ fn gate_8_a_day_begins_anew_at_midnight_and_never_because_the_clock_stepped_back
     ledger.settle(second, MicroUsd::new(90), day(17)).unwrap();
     assert_eq!(ledger.left(&key, day(16)), Ok(Some(MicroUsd::new(10))), "yesterday does not come back");
     assert_eq!(ledger.account(&key).unwrap().total(), MicroUsd::new(170));
+}
+
+#[test]
+fn gate_8_a_call_of_an_earlier_process_counts_in_the_budget_of_the_day_it_began_on() {
+    let (mut before, key) = one_key(100, Period::Day);
+    let records = [(16, 30), (17, 20)].map(|(began, paid)| {
+        let call = before.reserve(&key, MicroUsd::new(paid), day(began)).unwrap();
+        let settled = before.settle(call, MicroUsd::new(paid), day(began)).unwrap();
+        SettledCall { day: day(began), reserved: MicroUsd::new(paid), ..record(settled.path, settled.booked) }
+    });
+    let (mut ledger, key) = one_key(100, Period::Day);
+    // The record of today may be read first.
+    records.iter().rev().for_each(|call| ledger.restore(call));
+    assert_eq!(ledger.left(&key, day(17)), Ok(Some(MicroUsd::new(80))));
+    let account = ledger.account(&key).unwrap();
+    assert_eq!((account.total(), account.calls()), (MicroUsd::new(50), 2));
 }
 
 #[test]

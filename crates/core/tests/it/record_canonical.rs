@@ -349,6 +349,16 @@ enum KeyKind {
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyWrapper<T>(T);
 
+/// A key that is written as it is shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct ShownKey(u8);
+
+impl Serialize for ShownKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("line {}", self.0))
+    }
+}
+
 #[test]
 fn keys_are_texts_integers_and_unit_variants_and_nothing_else() {
     fn keyed<K: Serialize + Ord>(key: K) -> Result<String, CanonicalError> {
@@ -365,6 +375,7 @@ fn keys_are_texts_integers_and_unit_variants_and_nothing_else() {
     assert_eq!(keyed('"').unwrap(), r#"{"\"":0}"#);
     assert_eq!(keyed(KeyKind::Unit).unwrap(), r#"{"Unit":0}"#);
     assert_eq!(keyed(KeyWrapper("w")).unwrap(), r#"{"w":0}"#);
+    assert_eq!(keyed(ShownKey(7)).unwrap(), r#"{"line 7":0}"#);
     assert_eq!(keyed(KeyKind::New(1)), Err(CanonicalError::KeyNotText));
     assert_eq!(keyed(Some(1)), Err(CanonicalError::KeyNotText));
     assert_eq!(keyed(true), Err(CanonicalError::KeyNotText));

@@ -227,6 +227,7 @@ fn run_1_an_engine_is_named_without_the_place_of_its_files() {
         ("./worker --fast", "worker --fast"),
         ("../bin/worker /x/y", "worker /x/y"),
         ("worker /x/y", "worker /x/y"),
+        ("openai/gpt-5 with tools", "openai/gpt-5 with tools"),
     ] {
         assert_eq!(engine_label(name).as_str(), label, "{name}");
     }

@@ -479,7 +479,10 @@ mod tests {
         bits.edit(DirtyBitsEdit { docs_updated: Some(true), ..DirtyBitsEdit::default() }, None);
         assert_eq!(bits.verdict(Fingerprint::NONE), Verification::Waived, "a person may skip it");
         assert_eq!(of(&[api.clone(), docs.clone()]).verdict(Fingerprint::NONE), Verification::Verified);
-        assert_eq!(of(&[docs, api]).verdict(Fingerprint::NONE), Verification::Verified, "in whatever order");
+        assert_eq!(of(&[docs, api.clone()]).verdict(Fingerprint::NONE), Verification::Verified, "in whatever order");
+        let mut untested = DirtyBits::default();
+        untested.observe(&settings, &api);
+        assert_eq!(untested.verdict(Fingerprint::NONE), Verification::Unverified, "the tests come first");
         assert_eq!(of(&[measured(&["apis.py"], &[], &[])]).verdict(Fingerprint::NONE), Verification::Verified);
     }
 

@@ -92,6 +92,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_hold_stands_and_falls_by_itself_and_the_first_in_order_is_named() {
+        for (place, one) in ORDER.into_iter().enumerate() {
+            for (other_place, other) in ORDER.into_iter().enumerate().filter(|(_, other)| *other != one) {
+                let mut standing = Standing::default();
+                assert!(standing.hold(one) && standing.held() == Some(one), "{one:?}");
+                assert!(!standing.is_held_for(other) && standing.hold(other), "{one:?} {other:?}");
+                assert_eq!(standing.held(), Some(if place < other_place { one } else { other }));
+                assert!(standing.clear(other) && !standing.clear(other), "{other:?}");
+                assert!(standing.is_held_for(one), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
     fn each_hold_is_cleared_by_itself_and_the_end_only_by_a_restart() {
         let mut standing = Standing::default();
         assert!(standing.hold(HoldReason::Loop));

@@ -111,7 +111,9 @@ mod tests {
         for second in [30, 45, 60, 64] {
             assert!(counts.crossed(&limits, &tool, at(second)).is_some(), "{second}");
         }
-        assert_eq!(counts.crossed(&limits, &tool, at(66)), None, "the first two are more than a minute old");
+        let last = RunMillis::new(64_999);
+        assert!(counts.crossed(&limits, &tool, last).is_some(), "a minute is counted from the end of its span");
+        assert_eq!(counts.crossed(&limits, &tool, at(65)), None, "the first two are a minute old");
         for n in 0..500 {
             counts.count(&limits, &tool, at(n));
         }

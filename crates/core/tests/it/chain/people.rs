@@ -9,7 +9,7 @@ use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::enforcement::{EnforcementError, ReviewProblem};
 use tripwire_core::input::{
     Authority, Claim, DriftMeaning, EngineSwitched, Fault, Grant, HumanAct, IdentityFact, Mode, Permission,
-    PolicyDrift, Request, ReviewVerdict, SandboxHeld, SandboxWall, Verdict, What,
+    PolicyDrift, Request, Retune, ReviewVerdict, SandboxHeld, SandboxWall, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
@@ -320,6 +320,19 @@ fn const_6_what_a_person_edits_is_honoured_and_noted() {
     fixture.event(AgentEvent { cost_micro_usd: Some(MicroUsd::new(100)), ..work(0) });
     let raised = fixture.human(HumanAct::RaiseBudget(MicroUsd::new(900)));
     assert!(raised.safety.allowed && found(&raised, FindingKind::ManualOverride));
+}
+
+#[test]
+fn ctrl_1_a_budget_that_is_set_anew_replaces_what_it_was_raised_by_and_another_limit_does_not() {
+    let allowed = |key: &str, value: &str| {
+        let mut fixture = ChainFixture::new(&[("money.budget_micro_usd", "100")]);
+        fixture.event(AgentEvent { cost_micro_usd: Some(MicroUsd::new(100)), ..work(0) });
+        fixture.human(HumanAct::RaiseBudget(MicroUsd::new(900)));
+        fixture.human(HumanAct::Retune(Retune { key: Label::cut(key), value: Label::cut(value) }));
+        fixture.event(AgentEvent { cost_micro_usd: Some(MicroUsd::new(300)), ..work(1) }).safety.allowed
+    };
+    assert!(!allowed("money.budget_micro_usd", "300"), "400 are spent, and the raise is gone");
+    assert!(allowed("limits.max_agents", "3"), "the raise stands");
 }
 
 #[test]

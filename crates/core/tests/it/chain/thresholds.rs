@@ -48,14 +48,14 @@ fn loop_2_each_threshold_of_balanced_moves_its_alarm_by_as_many_calls() {
     let cases: [(&str, Rule, Level, &dyn Fn(u64) -> AgentEvent, [(&str, usize); 2]); 14] = [
         ("loop_repeat_threshold", Rule::LoopExact, Level::Override, &make, [("3", 2), ("4", 3)]),
         ("loop_override_max_retries", Rule::LoopExact, Level::Stop, &make, [("1", 3), ("2", 4)]),
-        ("repeat_hold_threshold", Rule::LoopRepeat, Level::Hold, &spread, [("5", 6), ("6", 10)]),
+        ("repeat_hold_threshold", Rule::LoopRepeat, Level::Hold, &spread, [("5", 8), ("6", 10)]),
         ("cycle_override_turns", Rule::LoopCycle, Level::Override, &round, [("2", 3), ("3", 5)]),
         ("cycle_hold_turns", Rule::LoopCycle, Level::Hold, &round, [("4", 7), ("5", 9)]),
         ("cycle_stop_turns", Rule::LoopCycle, Level::Stop, &round, [("5", 9), ("6", 11)]),
         ("error_override_threshold", Rule::LoopError, Level::Override, &wall, [("4", 3), ("5", 4)]),
         ("error_hold_threshold", Rule::LoopError, Level::Hold, &wall, [("5", 4), ("6", 5)]),
         ("error_stop_threshold", Rule::LoopError, Level::Stop, &wall, [("8", 7), ("9", 8)]),
-        ("failing_override_threshold", Rule::LoopFailing, Level::Override, &kinds, [("4", 5), ("5", 6)]),
+        ("failing_override_threshold", Rule::LoopFailing, Level::Override, &kinds, [("4", 4), ("5", 5)]),
         ("edit_failures_threshold", Rule::LoopThrash, Level::Override, &change, [("5", 4), ("6", 5)]),
         ("reword_threshold", Rule::LoopReword, Level::Override, &asked, [("2", 2), ("3", 3)]),
         ("echo_threshold", Rule::LoopEcho, Level::Override, &echoed, [("2", 2), ("3", 3)]),
@@ -93,7 +93,12 @@ fn loop_2_ignored_counts_only_returns_behind_the_override() {
 #[test]
 fn loop_1_as_many_repeats_as_were_forgiven_may_be_asked_for_after_an_override() {
     for profile in ["strict", "balanced"] {
-        let mut fixture = ChainFixture::new(&[("profile", profile), ("loops.loop_override_max_retries", "2")]);
+        let mut fixture = ChainFixture::new(&[
+            ("profile", profile),
+            ("loops.loop_override_max_retries", "2"),
+            ("loops.ignored_hold_threshold", "5"),
+        ]);
+        fixture.pace = 1_000;
         let again = |_| call("Bash(cmd=ls src)", "same", "a.rs");
         let asked = || action("Bash(cmd=ls src)", "same");
         assert!(fixture.events(3, again).iter().any(injects), "{profile}");
@@ -116,7 +121,7 @@ fn loop_1_what_proves_nothing_may_be_asked_for_after_an_override() {
     };
     let plain = |_| call("Bash(cmd=make)", "make", "made");
     assert!(!permitted(5_000, 3, &plain));
-    assert!(permitted(5_000, 3, &|n| AgentEvent { flags: Flags::default().with(Flag::Change), ..plain(n) }), "a change");
+    assert!(permitted(5_000, 4, &|n| AgentEvent { flags: Flags::default().with(Flag::Change), ..plain(n) }), "a change");
     assert!(permitted(60_000, 6, &plain), "a call once a minute");
     let lost = |n| AgentEvent { output_hash: None, result_digest: None, ..plain(n) };
     assert!(permitted(5_000, 6, &lost), "a call without a result");
