@@ -125,10 +125,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Option<Head>, JournalError> {
     let mut newest: Option<Head> = None;
     for slot in bytes.chunks(SLOT_BYTES).filter_map(parse_slot) {
         match slot {
-            Slot::Known(head) if newest.is_none_or(|other| other.sequence < head.sequence) => {
-                newest = Some(head);
-            }
-            Slot::Known(_older) => {}
+            Slot::Known(head) => newest = newest.into_iter().chain([head]).max_by_key(|head| head.sequence),
             Slot::Newer { version } => {
                 return Err(JournalError::Newer { path: path.to_owned(), version, known: VERSION });
             }

@@ -125,7 +125,7 @@ pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Time
     let index_text = index.to_string();
     let parts =
         [BODY, body, HASH, hash_text, INDEX, &index_text, PREVIOUS, text_of(&previous_hex), TIMES, &times, SEAL];
-    out.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + SEAL_LENGTH + END.len() + 1);
+    out.reserve(parts.iter().map(|part| part.len()).chain([SEAL_LENGTH, END.len(), "\n".len()]).sum());
     parts.into_iter().chain([text_of(&seal), END, "\n"]).for_each(|part| out.push_str(part));
     *tail = Tail { hash, index: index + 1 };
     Ok(())
@@ -267,6 +267,20 @@ mod tests {
                 assert!(check(&flipped, &Tail::genesis()).is_err(), "{position} {bit}");
             }
         }
+    }
+
+    #[test]
+    fn log_4_a_number_has_one_text_and_every_other_one_is_no_record() {
+        let (text, _tail) = sample();
+        assert!(text.contains("\"i\":0,"));
+        for index in ["00", "+0", "", "0 ", "0x0"] {
+            let other = text.trim_end().replacen("\"i\":0,", &format!("\"i\":{index},"), 1);
+            assert_eq!(check(other.as_bytes(), &Tail::genesis()).err(), Some(LineFault::Shape), "{index:?}");
+        }
+        let mut tail = Tail { index: 10, ..Tail::genesis() };
+        let (before, mut tenth) = (tail, String::new());
+        render(&mut tenth, &mut tail, "1", &times()).unwrap();
+        assert!(check(tenth.trim_end().as_bytes(), &before).is_ok(), "a zero may stand behind another digit");
     }
 
     #[test]

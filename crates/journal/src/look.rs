@@ -161,6 +161,30 @@ mod tests {
     }
 
     #[test]
+    fn a_torn_end_is_damage_wherever_records_follow_it() {
+        let disk = SimulatedDisk::new(0);
+        let options = Options { segment_bytes: 1_000, ..Options::default() };
+        let mut writer = Journal::open(disk.clone(), paths(), options).unwrap();
+        append(&mut writer, 12);
+        let last = writer.place().segment;
+        assert!(last > 2, "{last}");
+        // What the last segment follows was cut in the middle of its last line.
+        let mut lines = 0;
+        for number in 1..last {
+            disk.tamper(&paths().segment(number), |bytes| {
+                lines += bytes.split(|byte| *byte == b'\n').count() - 1;
+                if number + 1 == last {
+                    bytes.truncate(bytes.len() - 20);
+                }
+            })
+            .unwrap();
+        }
+        let (look, damage) = Journal::look(disk, paths()).unwrap();
+        let first_bad = u64::try_from(lines - 1).unwrap();
+        assert_eq!((look.records(), damage.map(|damage| damage.index())), (first_bad, Some(first_bad)));
+    }
+
+    #[test]
     fn a_look_ends_before_the_damage_and_keeps_a_torn_end_where_it_is() {
         let disk = SimulatedDisk::new(0);
         let mut writer = Journal::open(disk.clone(), paths(), Options::default()).unwrap();

@@ -135,7 +135,8 @@ impl Snapshot {
         };
         let head = match storage.open(&head_path, OpenMode::Read) {
             Ok(file) => head::read(storage, &file, &head_path, &mut HeadImage::default())?,
-            Err(_missing) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(JournalError::io("open", &head_path, error)),
         };
         let names = storage.list(paths.dir()).map_err(|error| JournalError::io("list", paths.dir(), error))?;
         let (count, missing) = match segment::numbers(&names) {

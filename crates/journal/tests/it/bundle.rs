@@ -10,7 +10,7 @@ use tripwire_journal::bundle::{self, BundleError, Exported, Unpacked};
 use tripwire_journal::keys::KeyHome;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::verify::{Trust, verify};
-use tripwire_journal::{Durability, Journal};
+use tripwire_journal::{Durability, Journal, JournalError};
 
 struct Bundled {
     journal: Journal<Disk>,
@@ -86,6 +86,48 @@ fn log_4_an_export_that_would_leave_records_out_fails() -> Outcome {
         other => return Err(format!("{other:?}").into()),
     }
     Ok(())
+}
+
+#[test]
+fn log_4_an_export_fails_where_checkpoints_cannot_be_listed() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let Bundled { mut journal, .. } = bundled(temp.path())?;
+    let checkpoints = journal.paths().dir().join("checkpoints");
+    fs::rename(&checkpoints, temp.path().join("away"))?;
+    fs::write(&checkpoints, "a file in the folder's place")?;
+    let refused = bundle::write(&mut journal, None, Vec::new());
+    assert!(matches!(refused, Err(BundleError::File(_))), "{refused:?}");
+    fs::remove_file(&checkpoints)?;
+    let exported = bundle::write(&mut journal, None, Vec::new())?;
+    assert_eq!((exported.records, exported.checkpoints), (41, 0), "a session without checkpoints has none");
+    Ok(())
+}
+
+#[test]
+fn log_4_folders_that_an_ended_process_left_are_passed_over() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let bytes = bundled(temp.path())?.bytes;
+    let name = |number: u32| std::env::temp_dir().join(format!("tripwire-bundle-{}-{number}", std::process::id()));
+    let left: Vec<_> = (0..60).map(name).filter(|folder| fs::create_dir(folder).is_ok()).collect();
+    let unpacked = bundle::unpack(bytes.as_slice())?;
+    assert_eq!(bodies_of(&unpacked)?.len(), 41);
+    left.iter().try_for_each(fs::remove_dir)?;
+    Ok(())
+}
+
+#[test]
+fn log_4_every_refusal_of_a_bundle_says_what_to_do() {
+    use tripwire_core::explain::{ExitClass, Explain as _};
+    for (error, words, class) in [
+        (BundleError::Io(std::io::ErrorKind::BrokenPipe.into()), "check the disk", ExitClass::BadInput),
+        (BundleError::Incomplete { found: 1, expected: 2 }, "tripwire verify", ExitClass::DoesNotHold),
+        (BundleError::NoBundle { problem: "it is empty".to_owned() }, "tripwire export", ExitClass::BadInput),
+        (BundleError::Newer { found: 2 }, "newer tripwire", ExitClass::BadInput),
+        (BundleError::Journal(JournalError::NoSession("x".to_owned())), "tripwire status", ExitClass::BadInput),
+    ] {
+        assert!(error.hint().contains(words), "{error}: {}", error.hint());
+        assert_eq!(error.exit_class(), class, "{error}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bundle;
 mod files;
 mod journal;
+mod refused;
 // The attribute tells clippy that helpers of tests may unwrap, too.
 #[cfg(test)]
 mod keys;
