@@ -161,6 +161,23 @@ mod tests {
     }
 
     #[test]
+    fn a_second_look_reads_what_is_new_and_believes_nothing_that_is_gone() {
+        let disk = SimulatedDisk::new(0);
+        let mut writer = Journal::open(disk.clone(), paths(), Options::default()).unwrap();
+        append(&mut writer, 100);
+        let (mut look, _none) = Journal::look(disk.clone(), paths()).unwrap();
+        append(&mut writer, 1);
+        let before = disk.bytes_read();
+        assert_eq!((look.look_again().unwrap(), look.records()), (None, 101));
+        let line = writer.place().end / 101;
+        assert!(disk.bytes_read() - before < 10 * line, "{} bytes for one line", disk.bytes_read() - before);
+        // The file is shorter than before: what was seen behind its end is not there any more.
+        let kept = usize::try_from(writer.place().last).unwrap();
+        disk.tamper(&paths().segment(1), |bytes| bytes.truncate(kept)).unwrap();
+        assert_eq!((look.look_again().unwrap(), look.records()), (None, 100));
+    }
+
+    #[test]
     fn a_torn_end_is_damage_wherever_records_follow_it() {
         let disk = SimulatedDisk::new(0);
         let options = Options { segment_bytes: 1_000, ..Options::default() };

@@ -294,6 +294,22 @@ mod tests {
     }
 
     #[test]
+    fn a_sealed_text_opens_as_it_was_for_who_trusts_the_key_and_only_whole() {
+        let (own, other) = (signer(), Signer::from_seed("tripwire-journal", &[8; 32]));
+        let text = "an order\n\nin two parts\n";
+        let sealed = own.seal(text);
+        let trusted = [other.verifier(), own.verifier()];
+        assert_eq!(opened(&sealed, &trusted), Some(text));
+        assert_eq!(opened(&sealed, &trusted[..1]), None, "another key");
+        assert_eq!(opened(&sealed, &[]), None);
+        assert_eq!(opened(text, &trusted), None, "no signature");
+        assert_eq!(opened(&sealed.replace("two", "ten"), &trusted), None, "another text");
+        assert_eq!(opened(&format!("{sealed}more\n"), &trusted), None, "text behind the signature");
+        let both = format!("{sealed}{}", other.signature_line(text));
+        assert_eq!(opened(&both, &trusted[..1]), Some(text), "one of two signatures is enough");
+    }
+
+    #[test]
     fn keys_have_a_text_form_that_reads_back() {
         let signer = signer();
         let secret = signer.to_secret_text();

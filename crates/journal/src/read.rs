@@ -140,7 +140,8 @@ impl<S: Storage> Journal<S> {
             if consumed > 0 {
                 continue;
             }
-            if bytes.len() == room && room < PIECE_BYTES {
+            if room < PIECE_BYTES {
+                // Not one whole line: it is longer than most, or the segment ends here.
                 room = PIECE_BYTES;
                 continue;
             }

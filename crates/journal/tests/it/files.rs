@@ -109,6 +109,27 @@ fn a_segment_is_named_by_its_number_and_found_by_a_record() -> Outcome {
 }
 
 #[test]
+fn a_record_is_found_from_the_beginning_and_from_any_known_place() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let mut journal = open(temp.path())?;
+    for index in 0..40 {
+        put(&mut journal, &[&index.to_string()], Durability::Grouped);
+    }
+    for known in [0, 1, 17, 39, 40] {
+        let known = journal.find(known)?;
+        for index in [0, 1, 16, 17, 18, 39, 40, 99] {
+            let place = journal.find_after(known, index)?;
+            assert_eq!(place.records(), index.min(40), "{known:?}");
+            let page = journal.read(place, 1)?;
+            let bodies: Vec<String> = page.records.iter().map(|record| record.body.clone()).collect();
+            assert_eq!(bodies, (index..40).take(1).map(|index| index.to_string()).collect::<Vec<_>>());
+            assert!(page.records.iter().all(|record| record.previous == place.tail_hash()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_follower_from_the_end_starts_behind_the_last_whole_line() -> Outcome {
     let temp = tempfile::tempdir()?;
     let mut journal = open(temp.path())?;
