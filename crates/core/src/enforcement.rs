@@ -376,6 +376,17 @@ mod tests {
     }
 
     #[test]
+    fn gate_6_a_held_command_may_be_allowed_once_unless_a_person_denied_it() {
+        let held = |denied| {
+            let (code, label) = (Label::cut("a1b2"), Label::cut);
+            let error = FloorHeldError { code, reason: label("gone"), rule: label("FLOOR-1"), denied };
+            EnforcementError::FloorHeld(error).fix().into_string()
+        };
+        assert_eq!(held(None), "a person may run `tripwire allow --once a1b2`");
+        assert_eq!(held(Some(Denial { by: None })), "find another way");
+    }
+
+    #[test]
     fn gate_6_every_error_explains_itself_with_rule_and_fix() {
         let denied = PermissionDeniedError {
             permission: Label::cut("can_edit_source"),

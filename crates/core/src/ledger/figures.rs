@@ -192,6 +192,15 @@ mod tests {
     }
 
     #[test]
+    fn gate_8_reasoning_is_part_of_a_higher_estimate_and_not_charged_beside_it() {
+        let told = Usage { fresh_input: Tokens::new(900), output: Tokens::new(1), ..Usage::default() };
+        let told = Usage { reasoning: Tokens::new(5), ..told };
+        let found = figures(&Heard { told: Some(told), ..heard(None, 3_000, 600, ReplyEnd::Whole) });
+        assert_eq!(found.doubt, Some(Doubt::TooLow));
+        assert_eq!((found.usage.output, found.usage.reasoning), (Tokens::new(200), Tokens::ZERO));
+    }
+
+    #[test]
     fn gate_8_an_absurd_output_leaves_an_input_that_was_allowed_as_it_was_told() {
         let input = Usage { fresh_input: Tokens::new(4_000), cache_read: Tokens::new(1_000), ..Usage::default() };
         let told = Usage { output: Tokens::new(5), reasoning: Tokens::new(u64::MAX), ..input };

@@ -3,10 +3,11 @@
 //! The clock is a day that moves on (and sometimes back), the network a list of calls in flight of which any may be the next
 //! to end. Nothing sleeps.
 
+use crate::written::members;
 use std::collections::BTreeMap;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{
-    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Ledger, Period, ReservationId, ReserveError, SettledCall,
+    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError, SettledCall,
     UtcDate,
 };
 use tripwire_core::units::{Count, MicroUsd};
@@ -292,6 +293,23 @@ fn gate_8_a_day_begins_anew_at_midnight_and_never_because_the_clock_stepped_back
     ledger.settle(second, MicroUsd::new(90), day(17)).unwrap();
     assert_eq!(ledger.left(&key, day(16)), Ok(Some(MicroUsd::new(10))), "yesterday does not come back");
     assert_eq!(ledger.account(&key).unwrap().total(), MicroUsd::new(170));
+}
+
+#[test]
+fn gate_8_a_record_writes_down_only_what_it_has_to_say() {
+    let usual = record(vec![AccountId::session("s")], MicroUsd::new(5));
+    let plain = "day end microUsd model path provider reserved status usage";
+    assert_eq!(members(&usual), plain);
+    for (unusual, name) in [
+        (SettledCall { doubt: Some(Doubt::TooLow), ..usual.clone() }, "doubt"),
+        (SettledCall { excess: MicroUsd::new(1), ..usual.clone() }, "excess"),
+        (SettledCall { price_estimated: true, ..usual.clone() }, "priceEstimated"),
+        (SettledCall { source: FigureSource::Estimated, ..usual.clone() }, "source"),
+    ] {
+        let mut names: Vec<&str> = plain.split(' ').chain([name]).collect();
+        names.sort_unstable();
+        assert_eq!(members(&unusual), names.join(" "));
+    }
 }
 
 #[test]

@@ -21,3 +21,5 @@ mod settings;
 mod synthetic_loops;
 #[cfg(test)]
 mod words;
+#[cfg(test)]
+mod written;

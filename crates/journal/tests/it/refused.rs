@@ -9,13 +9,15 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
-use tripwire_journal::blob::Blobs;
+use tripwire_journal::blob::{BLOB_BYTES_MAX, BlobPointer, Blobs};
 use tripwire_journal::note::Signer;
 use tripwire_journal::storage::simulated::SimulatedDisk;
 use tripwire_journal::storage::{OpenMode, Storage, read_file, replace};
 use tripwire_journal::verify::{Trust, verify};
 use tripwire_journal::wall_clock::WallClock;
-use tripwire_journal::{Append, Batch, Durability, Entry, Follower, Journal, JournalError, Options, SessionId, SessionPaths};
+use tripwire_journal::{
+    Append, Batch, Durability, Entry, Follower, Journal, JournalError, Options, SessionId, SessionPaths,
+};
 
 type File = <SimulatedDisk as Storage>::File;
 
@@ -288,6 +290,19 @@ fn one_record_costs_one_small_read_and_many_cost_few_reads() -> Outcome {
     let long = format!("\"{}\"", "y".repeat(40_000));
     put(&mut journal, &long)?;
     assert_eq!(journal.read(journal.find(150)?, 1)?.records[0].body, long, "a line that does not fit the small read");
+    Ok(())
+}
+
+#[test]
+fn log_2_a_blob_beyond_its_bound_is_neither_stored_nor_read() -> Outcome {
+    let disk = SimulatedDisk::new(1);
+    let blobs = Blobs::new(disk.clone(), paths().blobs().to_owned());
+    let refused = |error| matches!(error, JournalError::Blob { state: "larger than 256 MiB", .. });
+    assert!(blobs.put(&vec![0; BLOB_BYTES_MAX + 1]).is_err_and(refused));
+    assert_eq!(disk.operations(), 0);
+    let small = blobs.put(b"small")?;
+    let beyond = BlobPointer { bytes: BLOB_BYTES_MAX as u64 + 1, ..small };
+    assert!(blobs.get(&beyond).is_err_and(refused));
     Ok(())
 }
 

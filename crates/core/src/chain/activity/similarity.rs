@@ -135,6 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn act_1_outputs_exactly_at_the_threshold_are_not_alike_yet() {
+        let similarity = sketched(0).sketch.unwrap().similarity(&sketched(8).sketch.unwrap());
+        let fires = |threshold| {
+            let mut state = SimilarityState::default();
+            (0..5).any(|n| state.observe(&sketched(n % 2 * 8), Seen::default(), threshold, Count::new(5)))
+        };
+        assert!(!fires(similarity));
+        assert!(fires(Ratio::from_millionths(similarity.millionths() - 1)));
+    }
+
+    #[test]
     fn gate_5_the_threshold_tightens_with_the_error_rate_and_never_more() {
         assert_eq!(threshold(NINE_TENTHS, Ratio::ZERO), NINE_TENTHS);
         assert_eq!(threshold(NINE_TENTHS, Ratio::ONE), Ratio::from_per_mille(850));

@@ -154,3 +154,15 @@ fn gate_4_a_restart_gives_back_the_cap_and_no_more() {
     break_executions(&mut fixture, 15);
     assert_eq!(health(&fixture.human(HumanAct::Restart)), 800);
 }
+
+#[test]
+fn gate_4_a_single_broken_call_before_a_success_is_forgiven_on_evidence_and_not_to_the_letter() {
+    let after = |profile: &str, broken: u64| {
+        let mut fixture = ChainFixture::new(&[("profile", profile)]);
+        fixture.events(broken, |n| failed(work(n), ErrorClass::Timeout));
+        health(&fixture.event(work(9)))
+    };
+    assert_eq!(after("balanced", 1), 1_000);
+    assert!(after("balanced", 3) < 1_000, "three in a row are no accident");
+    assert!(after("strict", 1) < 1_000);
+}

@@ -6,7 +6,7 @@ use super::fixture::{
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Outcome, Status};
 use tripwire_core::decision::{ActivityMode, Decision, FindingKind, Intent, Level, SafetyVeto};
 use tripwire_core::effect::{Deadlock, Effect, HoldReason, Sameness, StopReason};
-use tripwire_core::input::{AdvisorReply, HumanAct, Report, What};
+use tripwire_core::input::{AdvisorReply, HumanAct, Mode, Report, What};
 use tripwire_core::label::Label;
 use tripwire_core::rules::Rule;
 use tripwire_core::units::{Count, EventIndex, MicroUsd, Tokens};
@@ -333,4 +333,19 @@ fn loop_1_a_run_that_was_broken_is_overridden_again_before_it_is_stopped() {
     let decisions = fixture.events(4, |n| again(100 + n));
     assert!(decisions[2].safety.allowed && injects(&decisions[2]), "{:?}", kinds(&decisions[2]));
     assert!(stops(&decisions[3], StopReason::SystemError));
+}
+
+#[test]
+fn loop_2_a_loop_that_is_only_observed_is_named_by_its_alarm_and_then_as_going_on() {
+    let mut fixture = ChainFixture::balanced();
+    fixture.human(HumanAct::SetMode(Mode::Observe));
+    let stuck = |n: u64| AgentEvent { error_digest: Label::new("wall"), ..failed(work(n), ErrorClass::Tool) };
+    let decisions = fixture.events(6, stuck);
+    let [.., held, after] = decisions.as_slice() else { panic!("six decisions") };
+    for decision in [held, after] {
+        assert!(decision.safety.allowed && decision.safety.veto_reason == Some(SafetyVeto::LoopDetected));
+        assert_eq!(decision.safety.rule, Rule::LoopError);
+    }
+    assert!(held.safety.reason.contains("of the last 12 calls failed with it"), "{}", held.safety.reason);
+    assert_eq!(after.safety.reason, "only observed: the loop goes on after the alarm");
 }

@@ -3,16 +3,16 @@
 use super::fixture::{ChainFixture, action, call, edit, failed, holds, injects, stops, work};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain};
 use tripwire_core::decision::{Decision, Level};
-use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::effect::{Effect, HoldReason, StopReason};
+use tripwire_core::input::{AdvisorReply, What};
 use tripwire_core::label::Label;
 use tripwire_core::rules::Rule;
 use tripwire_core::sketch::{WORD_LANES, WordSketch};
 
 /// The place of the first decision in which a rule reached a level, with one setting changed.
 fn first(setting: (&str, &str), rule: Rule, level: Level, make: &dyn Fn(u64) -> AgentEvent) -> Option<usize> {
-    let reached = |decision: &Decision| {
-        decision.findings.iter().any(|finding| finding.rule == rule && finding.level >= level)
-    };
+    let reached =
+        |decision: &Decision| decision.findings.iter().any(|finding| finding.rule == rule && finding.level >= level);
     ChainFixture::new(&[setting]).events(24, make).iter().position(reached)
 }
 
@@ -81,8 +81,8 @@ fn loop_2_ignored_counts_only_returns_behind_the_override() {
             ChainFixture::new(&[("loops.ignored_hold_threshold", threshold), ("loops.error_hold_threshold", "12")]);
         let told = fixture.events(4, asked);
         assert!(injects(&told[3]) && told.iter().all(|decision| decision.safety.allowed), "{threshold}");
-        // One of the four comes back, each time behind other work.
-        let again = |n: u64| if n % 2 == 1 { asked(2) } else { work(n) };
+        // The one that brought the override comes back, each time behind other work.
+        let again = |n: u64| if n % 2 == 1 { asked(3) } else { work(n) };
         fixture.events(8, again).iter().position(|decision| holds(decision, HoldReason::Loop))
     };
     assert_eq!(back("1"), Some(1));
@@ -121,7 +121,10 @@ fn loop_1_what_proves_nothing_may_be_asked_for_after_an_override() {
     };
     let plain = |_| call("Bash(cmd=make)", "make", "made");
     assert!(!permitted(5_000, 3, &plain));
-    assert!(permitted(5_000, 4, &|n| AgentEvent { flags: Flags::default().with(Flag::Change), ..plain(n) }), "a change");
+    assert!(
+        permitted(5_000, 4, &|n| AgentEvent { flags: Flags::default().with(Flag::Change), ..plain(n) }),
+        "a change"
+    );
     assert!(permitted(60_000, 6, &plain), "a call once a minute");
     let lost = |n| AgentEvent { output_hash: None, result_digest: None, ..plain(n) };
     assert!(permitted(5_000, 6, &lost), "a call without a result");
@@ -156,4 +159,48 @@ fn loop_2_a_change_between_two_questions_makes_the_second_a_new_one() {
     };
     assert!(noted(&work));
     assert!(!noted(&edit));
+}
+
+#[test]
+fn loop_2_each_rung_is_reported_once_and_anew_for_another_error() {
+    let mut fixture =
+        ChainFixture::new(&[("loops.ignored_hold_threshold", "50"), ("loops.error_stop_threshold", "12")]);
+    let mut rungs = |text: &str| {
+        let decisions = fixture.events(6, |n| error(n, text));
+        let of_rule = decisions.iter().flat_map(|decision| &decision.findings);
+        of_rule.filter(|finding| finding.rule == Rule::LoopError).map(|finding| finding.level).collect::<Vec<_>>()
+    };
+    assert_eq!(rungs("no such module"), [Level::Note, Level::Override, Level::Hold]);
+    // Meanwhile the row of failures is told of, which says more than a note.
+    assert_eq!(rungs("no such table"), [Level::Override, Level::Hold]);
+}
+
+#[test]
+fn loop_7_refused_calls_are_held_at_five_whatever_else_is_told_of_them() {
+    let refused = |n: u64| AgentEvent { error_kind: Label::new("refused"), ..failed(work(n), ErrorClass::Refused) };
+    for profile in ["strict", "balanced"] {
+        let mut fixture = ChainFixture::new(&[("profile", profile)]);
+        let decisions = fixture.events(5, refused);
+        assert!(decisions[..4].iter().all(|decision| decision.safety.allowed), "{profile}");
+        assert!(holds(&decisions[4], HoldReason::Loop), "{profile}");
+        let of_rule = |decision: &&Decision| decision.findings.iter().any(|one| one.rule == Rule::LoopRefusals);
+        assert_eq!(decisions.iter().filter(of_rule).count(), 2, "{profile}: noted at three and held at five");
+    }
+}
+
+#[test]
+fn loop_4_an_advisors_word_on_a_hold_that_names_no_call_names_the_approach() {
+    let refused = |n: u64| failed(work(n), ErrorClass::Refused);
+    let told = |make: &dyn Fn(u64) -> AgentEvent| {
+        let mut fixture = ChainFixture::balanced();
+        assert!(holds(fixture.events(5, make).last().unwrap(), HoldReason::Loop));
+        let advised = fixture.tell(What::Advisor(AdvisorReply { advice: Label::cut("Ask a person.") }));
+        let mut effects = advised.effects.into_iter();
+        effects.find_map(
+            |effect| if let Effect::Inject(told) = effect { Some(told.do_not_repeat.to_string()) } else { None },
+        )
+    };
+    assert_eq!(told(&refused).as_deref(), Some("the approach of the iterations that failed"));
+    let named = told(&|n| error(n, "no such module"));
+    assert!(named.is_some_and(|named| named.starts_with("Bash")));
 }
