@@ -7,6 +7,7 @@ mod changelog;
 mod circles;
 mod dead_files;
 mod dependencies;
+mod doc_examples;
 mod figures;
 mod files;
 mod finding;
@@ -68,6 +69,7 @@ fn check(workspace: &Workspace) -> Report {
     dependencies::check(workspace, &mut findings);
     changelog::check(workspace, &mut findings);
     dead_files::check(workspace, &mut findings);
+    doc_examples::check(workspace, &mut findings);
     named_tests::check(workspace, &mut findings);
     let rules = spec_names::check(workspace, &mut findings);
     findings.sort();

@@ -31,6 +31,8 @@ pub enum Rule {
     Changelog,
     /// A Rust file that no crate compiles.
     DeadFile,
+    /// An example in docs that no test compiles.
+    DocExample,
     /// A promise of the specification without a test that names it.
     SpecName,
     /// A test that a document names and that is not there.
@@ -56,6 +58,7 @@ impl Rule {
             Self::DependencyReason => "dependency-reason",
             Self::Changelog => "changelog",
             Self::DeadFile => "dead-file",
+            Self::DocExample => "doc-example",
             Self::SpecName => "spec-name",
             Self::NamedTest => "named-test",
             Self::MachinePath => "machine-path",
