@@ -22,6 +22,39 @@ const TMUX: [&str; 10] = [
     "send-keys",
     "send",
 ];
+/// Options of `concurrently` that take a value.
+const CONCURRENTLY_VALUES: [&str; 9] =
+    ["-n", "--names", "-c", "--prefix-colors", "-p", "--prefix", "-m", "--max-processes", "-l"];
+/// Options of `hyperfine` that take a value; those that name a command are hidden code.
+const HYPERFINE_VALUES: [&str; 27] = [
+    "-w",
+    "--warmup",
+    "-m",
+    "--min-runs",
+    "-M",
+    "--max-runs",
+    "-r",
+    "--runs",
+    "-s",
+    "--setup",
+    "-p",
+    "--prepare",
+    "-c",
+    "--cleanup",
+    "-C",
+    "--conclude",
+    "-S",
+    "--shell",
+    "-u",
+    "--time-unit",
+    "-n",
+    "--command-name",
+    "--export-json",
+    "--export-markdown",
+    "--export-csv",
+    "--sort",
+    "--style",
+];
 /// Variables whose value a program runs as a command; git's are its own rule's part.
 const COMMAND_VARIABLES: [&str; 3] = ["EDITOR", "VISUAL", "PAGER"];
 
@@ -35,7 +68,8 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "npx" => code(call.option(&["-c", "--call"])?, call.place),
         "npm" if matches!(first.as_str(), "exec" | "x") => code(call.option(&["-c", "--call"])?, call.place),
         "cross-env-shell" => code(Field::joined(&rest_of(args, &[], 0).1), call.place),
-        "concurrently" => concurrently(call),
+        "concurrently" => each_text(call, &CONCURRENTLY_VALUES),
+        "hyperfine" => each_text(call, &HYPERFINE_VALUES),
         "nix" if matches!(first.as_str(), "develop" | "shell") => {
             let at = args.iter().position(|field| matches!(field.text().as_str(), "-c" | "--command"))?;
             Some(Inner::Call(args.get(at + 1..)?.to_vec(), Vec::new(), call.place))
@@ -154,8 +188,7 @@ fn machine_shell(call: &Call) -> Option<Inner> {
 }
 
 /// `concurrently "a" "b"`: each text is a command of its own.
-fn concurrently(call: &Call) -> Option<Inner> {
-    let values = ["-n", "--names", "-c", "--prefix-colors", "-p", "--prefix", "-m", "--max-processes", "-l"];
+fn each_text(call: &Call, values: &[&str]) -> Option<Inner> {
     let mut lines = Field::default();
     let mut args = call.args.iter().skip(1);
     while let Some(field) = args.next() {
@@ -257,7 +290,7 @@ pub(super) fn hidden_code(state: &State, call: &Call) -> Vec<Field> {
         }
         "rsync" => codes.extend(call.options(&["-e", "--rsh"])),
         "hyperfine" => {
-            codes.extend(call.options(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup", "--conclude"]));
+            codes.extend(call.options(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup", "-C", "--conclude"]));
         }
         "gdb" => {
             let shell =

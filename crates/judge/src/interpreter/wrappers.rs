@@ -80,7 +80,7 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
             _ => Inner::Script(file.clone(), args.get(1..).unwrap_or_default().to_vec()),
         }),
         "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin(Vec::new())),
-        "hyperfine" | "entr" if !args.is_empty() => Some(joined(&rest_of(args, &["-w", "-r", "-m", "-s"], 0).1)),
+        "entr" if !args.is_empty() => Some(joined(&rest_of(args, &[], 0).1)),
         "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
         "runuser" if call.has_any(&["-u", "--user"]) => {
             Some(Inner::Call(rest_of(args, &["-u", "--user", "-g", "-G"], 0).1, Vec::new(), call.place))

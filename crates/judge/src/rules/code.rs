@@ -6,6 +6,8 @@
 mod binding;
 pub(super) mod literal;
 pub(super) mod powershell;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use self::literal::{Language, Literal, Runs, Skeleton};

@@ -1,4 +1,7 @@
-//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl`, `shell_lines.jsonl`, `pairs.jsonl`, `command_lines.jsonl` and `client_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl`, `shell_lines.jsonl`, `pairs.jsonl`, `command_lines.jsonl`, `client_lines.jsonl` and `reading_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//!
+//! Most lines of `reading_lines.jsonl` run a program `x` that nobody knows: what it is given in `readings.txt` is what the
+//! judge made of an expansion, of what another program writes, or of a program that runs another.
 //!
 //! `readings.txt` holds what was read behind each of them: the rule, the commands that would run, and what would be lost. A
 //! change of it is written with `TRIPWIRE_BLESS=1 cargo test --workspace --test it the_readings_are_those_of_the_tables`,
@@ -35,6 +38,7 @@ pub(crate) fn table() -> Vec<Line> {
         include_str!("pairs.jsonl"),
         include_str!("command_lines.jsonl"),
         include_str!("client_lines.jsonl"),
+        include_str!("reading_lines.jsonl"),
     ];
     files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -118,16 +118,11 @@ impl<'r> ValueReader<'r> {
         self.blanks();
         let Some(letter) = self.peek() else { return vec![Field::from_unknown(Origin::Output)] };
         let mut values = match letter {
-            '(' => {
-                self.at += 1;
-                let values = self.sum();
-                self.close(')');
-                values
-            }
-            '[' => {
+            // A list of Python stands in either: `for name in ('a', 'b')`.
+            '(' | '[' => {
                 self.at += 1;
                 let values = self.list();
-                self.close(']');
+                self.close(if letter == '(' { ')' } else { ']' });
                 values
             }
             letter if self.skeleton.literal(letter).is_some() => {
