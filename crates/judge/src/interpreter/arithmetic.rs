@@ -125,10 +125,23 @@ mod tests {
             ("1 2", None),
             ("", None),
             ("(1", None),
+            ("10-3-2", Some(5)),
+            ("7*3%4", Some(1)),
+            ("((2)+1)", Some(3)),
+            ("(2)=1", None),
+            ("2+=1", None),
+            ("--2", None),
+            ("- -2", Some(2)),
+            ("x_1", None),
+            ("9223372036854775807+1", None),
         ] {
             assert_eq!(value(text, &variable), expected, "{text}");
         }
         assert_eq!(value(&"(".repeat(100), &variable), None);
+        let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert_eq!((value(&nested(32), &variable), value(&nested(33), &variable)), (Some(1), None));
+        let negated = |times: usize| format!("{}1", "- ".repeat(times));
+        assert_eq!((value(&negated(32), &variable), value(&negated(33), &variable)), (Some(1), None));
     }
 
     #[test]
@@ -141,6 +154,12 @@ mod tests {
             ("a == b", vec![]),
             ("a <= 3 && b != 4", vec![]),
             ("n + 1", vec![]),
+            ("++i", vec!["i"]),
+            ("i--", vec!["i"]),
+            ("a_1 -= 2", vec!["a_1"]),
+            ("a*=b/=c%=2", vec!["a", "b", "c"]),
+            ("2++", vec![]),
+            ("1 = 2", vec![]),
         ] {
             assert_eq!(assigned(text), expected, "{text}");
         }

@@ -33,8 +33,7 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
     if items.is_empty() {
         return without_items(args, call);
     }
-    let holder = call.option(&["-I", "--replace", "-i"]).map(|field| field.text()).filter(|text| !text.is_empty());
-    let holder = holder.unwrap_or_else(|| "{}".to_owned());
+    let holder = holder_of(&own_options(&args, call));
     if let [code] = args.as_slice()
         && call.name() == "parallel"
         && code.text().contains(char::is_whitespace)
@@ -61,6 +60,14 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
         Call { stdin: Stream::Closed, ..call.with_args(args) }
     };
     Fed::Calls(calls.into_iter().map(inner).collect())
+}
+
+/// What stands for an item. Behind `-i` and `--replace` it is joined to the option, because the next word is the program.
+fn holder_of(own: &Call) -> String {
+    let joined =
+        |word: String| ["--replace=", "-i"].iter().find_map(|start| word.strip_prefix(start).map(str::to_owned));
+    let named = own.option(&["-I"]).map(|field| field.text()).or_else(|| own.words().into_iter().find_map(joined));
+    named.filter(|text| !text.is_empty()).unwrap_or_else(|| "{}".to_owned())
 }
 
 /// The items of each call: all of them, or so many as `-n` says. Behind the first calls the rest is tried as one.

@@ -428,7 +428,7 @@ fn unescape(text: &str) -> String {
                 tail
             }
             'x' => numbered(tail, 16, 2, &mut out),
-            '0' => numbered(tail, 8, 3, &mut out),
+            '0' => numbered(after, 8, 4, &mut out), // `\0` alone is a zero.
             '1'..='7' => numbered(after, 8, 3, &mut out),
             other => {
                 out.extend(other.encode_utf8(&mut [0; 4]).bytes());

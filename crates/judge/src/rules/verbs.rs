@@ -67,6 +67,81 @@ fn begins_with(words: &[&str], wanted: &str) -> bool {
 }
 
 #[cfg(test)]
+impl VerbLine {
+    /// Commands that the line is about: each client, each choice of each word, each of the options that it asks for.
+    fn examples(&self) -> Vec<String> {
+        let words: Vec<Vec<String>> = self.verb.split(' ').map(|word| word.split('|').map(example).collect()).collect();
+        let usual: Vec<String> = words.iter().filter_map(|choices| choices.first().cloned()).collect();
+        let mut verbs = vec![usual.join(" ")];
+        for (at, choices) in words.iter().enumerate() {
+            for choice in choices.iter().skip(1) {
+                let mut other = usual.clone();
+                other.splice(at..=at, [choice.clone()]);
+                verbs.push(other.join(" "));
+            }
+        }
+        let options = match self.options {
+            Options::With(options) => options,
+            Options::Any | Options::Without(_) => &[""],
+        };
+        let command = |client: &str, verb: &str, option: &str| format!("{client} {verb} {option}").trim().to_owned();
+        let of_client = |client: &&str| -> Vec<String> {
+            let first =
+                verbs.iter().take(1).flat_map(|verb| options.iter().map(|option| command(client, verb, option)));
+            first.chain(verbs.iter().skip(1).map(|verb| command(client, verb, options.first().unwrap()))).collect()
+        };
+        self.clients.iter().flat_map(of_client).collect()
+    }
+
+    /// Commands beside it: another verb, nothing of what it asks for, or what keeps it from holding.
+    fn look_alikes(&self) -> Vec<String> {
+        let verb = self.verb.split(' ').map(|word| example(word.split('|').next().unwrap())).collect::<Vec<_>>();
+        let listed = verb.split_last().map(|(_, before)| [before, &["list".to_owned()]].concat().join(" "));
+        let options = match (self.options, self.verb) {
+            (Options::Without(options), _) => return self.with_each(&verb.join(" "), options),
+            (Options::Any, "") => return Vec::new(),
+            (Options::With(_), "") => String::new(),
+            (Options::Any | Options::With(_), _) => listed.unwrap(),
+        };
+        self.with_each(&options, &[""])
+    }
+
+    fn with_each(&self, verb: &str, options: &[&str]) -> Vec<String> {
+        let lines = self.clients.iter().flat_map(|client| options.iter().map(move |option| (client, option)));
+        lines.map(|(client, option)| format!("{client} {verb} {option}").trim().to_owned()).collect()
+    }
+}
+
+/// A word that a choice stands for.
+#[cfg(test)]
+fn example(choice: &str) -> String {
+    choice.replace('*', "thing")
+}
+
+/// Checks every line of a table through the judge: what it is about is held for this reason, and what stands beside it is not.
+#[cfg(test)]
+pub(super) fn check_each_line(table: &[VerbLine], rule: &str) {
+    let facts = crate::Facts { workspace: "/w".into(), cwd: "/w".into(), ..crate::Facts::default() };
+    let judge = crate::Judge::new(facts);
+    let mut wrong = Vec::new();
+    for line in table {
+        for command in line.examples() {
+            let verdict = judge.judge(&command);
+            if verdict.rule.map(|rule| rule.name()) != Some(rule) {
+                wrong.push(format!("`{command}` passes: {}", line.reason));
+            }
+        }
+        for command in line.look_alikes() {
+            let verdict = judge.judge(&command);
+            if verdict.rule.is_some() {
+                wrong.push(format!("`{command}` is held: {}", verdict.reason));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::line::call::Place;

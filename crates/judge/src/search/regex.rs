@@ -150,7 +150,30 @@ mod tests {
         ] {
             assert_eq!(patterns(expression, Syntax::Emacs).unwrap(), expected, "{expression}");
         }
-        assert_eq!(patterns(r".*\.(js|ts)", Syntax::Extended).unwrap(), ["*.js", "*.ts"]);
+        for (expression, expected) in [
+            (r".*\.(js|ts)", &["*.js", "*.ts"] as &[_]),
+            (r"a\(b\)\|c", &["a(b)|c"]),
+            ("(a|b)(c|d)", &["ac", "ad", "bc", "bd"]),
+            ("a|b", &["a", "b"]),
+            ("[^a]b", &["[!a]b"]),
+            ("a$", &["a"]),
+            ("a.", &["a?"]),
+        ] {
+            assert_eq!(patterns(expression, Syntax::Extended).unwrap(), expected, "{expression}");
+        }
+        assert_eq!(patterns("(a|b)", Syntax::Emacs).unwrap(), ["(a|b)"]);
+        assert_eq!(patterns("a{1}", Syntax::Extended), None);
+        assert_eq!(patterns("a}", Syntax::Extended), None);
+        assert_eq!(patterns("a}", Syntax::Emacs).unwrap(), ["a}"]);
+    }
+
+    #[test]
+    fn an_expression_of_too_many_branches_is_none() {
+        let branches = |count: usize| vec!["a"; count].join("|");
+        assert_eq!(patterns(&branches(32), Syntax::Extended).map(|found| found.len()), Some(32));
+        assert_eq!(patterns(&branches(33), Syntax::Extended), None);
+        assert_eq!(patterns(&"(a|b)".repeat(5), Syntax::Extended).map(|found| found.len()), Some(32));
+        assert_eq!(patterns(&"(a|b)".repeat(6), Syntax::Extended), None);
     }
 
     #[test]
@@ -158,13 +181,23 @@ mod tests {
         for (expression, expected) in [("md", "*md*"), ("^a", "a*"), (r"\.py$", "*.py"), ("^a$", "a")] {
             assert_eq!(patterns_within(expression, Syntax::Emacs).unwrap(), [expected], "{expression}");
         }
-        assert_eq!(patterns_within("^a|b", Syntax::Extended), None);
+        for expression in ["^a|b", "a|b$", "^a|b$"] {
+            assert_eq!(patterns_within(expression, Syntax::Extended), None, "{expression}");
+        }
+        assert_eq!(patterns_within("a|b", Syntax::Extended).unwrap(), ["*a*", "*b*"]);
+        assert_eq!(patterns_within(r"a\$", Syntax::Extended).unwrap(), ["*a$*"]);
     }
 
     #[test]
     fn an_expression_that_says_more_is_none() {
         for expression in [r".*a*", r"a\{2\}", r"\w.*", r"x\(ab\)*", "[[:digit:]].*", r"\(^a\|b\)"] {
             assert_eq!(patterns(expression, Syntax::Emacs), None, "{expression}");
+        }
+        for expression in ["[a]*", ".?", "a$b", r"a\+", r"\<a", r"[\d]", "*a", "+", r"a\)b", "["] {
+            assert_eq!(patterns(expression, Syntax::Emacs), None, "{expression}");
+        }
+        for expression in ["(a)?", "(^a)", "a+", "a)b"] {
+            assert_eq!(patterns(expression, Syntax::Extended), None, "{expression}");
         }
     }
 }

@@ -309,6 +309,57 @@ mod tests {
     }
 
     #[test]
+    fn quotes_of_each_language_begin_and_end_where_it_says() {
+        for (code, language, expected) in [
+            (r"a('b\n\tc\d')", Language::Python, &["b\n\tcd"] as &[&str]),
+            ("'''a''b''' + 'c'", Language::Python, &["a''b", "c"]),
+            ("''", Language::Python, &[""]),
+            ("'a", Language::Python, &["a"]),
+            ("rb'a' + fr'{b}c{d'", Language::Python, &["a", "${unknown}cd"]),
+            ("abc'd'", Language::Python, &["d"]),
+            ("x = '#{a}'", Language::Ruby, &["${a}"]),
+            ("/* 'no' */ 'a'", Language::JavaScript, &["a"]),
+            ("/*/ 'no' */ 'a'", Language::JavaScript, &["a"]),
+            ("/* 'no'", Language::Php, &[]),
+            ("/* 'a' */", Language::Python, &["a"]),
+            ("# 'no'\n'a' // 'no'", Language::Php, &["a"]),
+            ("x//'a'", Language::JavaScript, &["a"]),
+            ("x; // 'no'", Language::JavaScript, &[]),
+            ("$#x 'a' # 'no'", Language::Perl, &["a"]),
+            ("# 'a'", Language::Other, &["a"]),
+            ("# 'no'", Language::Awk, &[]),
+            ("`a`", Language::Python, &[]),
+            ("q (a)", Language::Perl, &["a"]),
+            ("qq  {a{b}c}", Language::Perl, &["a{b}c"]),
+            ("q<a> . q[b] . q!c!", Language::Perl, &["a", "b", "c"]),
+            ("qw(a b) . qr(c)", Language::Perl, &[]),
+            ("$q(a) @q(b) %q(c) &q(d) xq(e)", Language::Perl, &[]),
+            ("q = 1; q, 2; q;", Language::Perl, &[]),
+            ("q(a)", Language::Ruby, &[]),
+            ("%Q{a} + %<b> + %[c] + %w(d)", Language::Ruby, &["a", "b", "c"]),
+            ("x %(a)", Language::Ruby, &["a"]),
+            ("x%(a) + y] %(b) + z) %(c)", Language::Ruby, &["b", "c"]),
+            ("x]%(a)", Language::Ruby, &[]),
+            ("%q|a| + %x!b! + %q/c/", Language::Ruby, &["a", "b", "c"]),
+        ] {
+            assert_eq!(texts(code, language), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_a_text_is_no_part_of_the_code() {
+        let code = |text: &str| -> String {
+            let skeleton = Skeleton::of(text, Language::Python);
+            skeleton.code.iter().map(|letter| if skeleton.literal(*letter).is_some() { '_' } else { *letter }).collect()
+        };
+        for (text, expected) in
+            [("f'a'", "_"), ("x(rb'a')", "x(_)"), ("of'a'", "of_"), ("bbb'a'", "bbb_"), ("z'a'", "z_")]
+        {
+            assert_eq!(code(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn back_quotes_run_where_the_language_runs_them() {
         for (code, language) in
             [("`a`", Language::Perl), ("qx{a}", Language::Perl), ("`a`", Language::Ruby), ("`a`", Language::Php)]

@@ -47,3 +47,12 @@ pub(super) const TASKS: &[VerbLine] = &[
     held(&["dotnet"], "ef database update 0", BACK),
     held(&["dotnet-ef"], "database update 0", BACK),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_line_of_the_tables_holds_what_it_is_about_and_nothing_beside_it() {
+        crate::rules::verbs::check_each_line(super::TOOLS, "database");
+        crate::rules::verbs::check_each_line(super::TASKS, "database");
+    }
+}

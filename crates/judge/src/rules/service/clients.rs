@@ -131,3 +131,11 @@ pub(super) const CLIENTS: &[VerbLine] = &[
     held(&["bcdedit"], "", "it changes how the machine starts").with(&["/delete", "/deletevalue"]),
     held(&["flashrom"], "", "it overwrites the firmware").with(&["-w", "--write", "-E", "--erase"]),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_line_of_the_table_holds_what_it_is_about_and_nothing_beside_it() {
+        crate::rules::verbs::check_each_line(super::CLIENTS, "service");
+    }
+}
