@@ -1,12 +1,27 @@
 //! A queue of bounded length: pushing beyond the bound drops the oldest entry.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The newest `N` entries.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Ring<T, const N: usize>(VecDeque<T>);
+
+impl<T: Clone, const N: usize> Clone for Ring<T, N> {
+    /// Every decision is made on a copy of the engine: plain entries are copied as a whole, with room for the next one.
+    fn clone(&self) -> Self {
+        let (older, newer) = self.0.as_slices();
+        if older.is_empty() {
+            return Self(VecDeque::new());
+        }
+        let mut entries = Vec::with_capacity(self.0.len().saturating_add(1).min(N));
+        entries.extend_from_slice(older);
+        entries.extend_from_slice(newer);
+        Self(VecDeque::from(entries))
+    }
+}
 
 impl<T, const N: usize> Default for Ring<T, N> {
     fn default() -> Self {
@@ -93,6 +108,19 @@ mod tests {
         assert!(ring.newest_first().eq([5, 4, 3].iter()));
         assert_eq!((ring.back(0), ring.back(2), ring.back(3)), (Some(&5), Some(&3), None));
         assert_eq!((ring.oldest(), ring.is_full(), ring.len()), (Some(&3), true, 3));
+    }
+
+    #[test]
+    fn a_copy_has_the_same_entries_in_the_same_order_wherever_they_begin() {
+        for pushed in 0..8 {
+            let mut ring = Ring::<u32, 3>::default();
+            (0..pushed).for_each(|n| ring.push(n));
+            let mut copy = ring.clone();
+            assert_eq!(copy, ring, "{pushed} pushed");
+            copy.push(9);
+            ring.push(9);
+            assert_eq!(copy, ring, "{pushed} pushed, and one more");
+        }
     }
 
     #[test]
