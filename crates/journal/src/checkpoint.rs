@@ -2,18 +2,18 @@
 //!
 //! Each checkpoint is a note in `checkpoints/` of the session's directory. The last one is kept a second time where the
 //! key is, so that removing records together with their checkpoints is found as well. Making one reads only the records
-//! since the one before it, if the same key signed that one.
+//! since the one before it, if the same key signed that one; a process that signed it and wrote all records since has their
+//! tree in memory and reads none.
 //!
 //! Several keys may sign the same journal, as when a second account stops a session: a note then carries a signature of
 //! each, and none removes what another one signed.
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use tripwire_core::record::canonical;
 
 use super::error::{Damage, DamageCause, JournalError};
-use super::head::Place;
+use super::grown::{GrownTree, Growth};
 use super::journal::Journal;
 use super::merkle::Frontier;
 use super::note::{Checkpoint, SignedCheckpoint, Signer};
@@ -28,13 +28,6 @@ pub fn origin(paths: &SessionPaths) -> String {
     format!("tripwire/journal/{}", paths.session())
 }
 
-/// Where the tree can be grown on from. It proves nothing by itself: its root must be that of a signed checkpoint.
-#[derive(Serialize, Deserialize)]
-struct Growth {
-    frontier: Frontier,
-    place: Place,
-}
-
 impl<S: Storage> Turn<'_, S> {
     /// Makes everything durable, signs a checkpoint over it and keeps a copy as `witness`.
     ///
@@ -46,15 +39,19 @@ impl<S: Storage> Turn<'_, S> {
         if let Err(JournalError::Io { .. }) = result {
             self.journal.poison();
         }
-        result
+        self.journal.grown = None;
+        let (checkpoint, growth) = result?;
+        self.journal.grown = Some(GrownTree::signed(growth, signer.verifier()));
+        Ok(checkpoint)
     }
 }
 
 impl<S: Storage> Journal<S> {
-    fn sign(&self, signer: &Signer, witness: Option<&Path>) -> Result<Checkpoint, JournalError> {
+    fn sign(&self, signer: &Signer, witness: Option<&Path>) -> Result<(Checkpoint, Growth), JournalError> {
         let dir = directory(&self.paths);
         self.storage.create_dir(&dir).map_err(|error| JournalError::io("create", &dir, error))?;
-        let growth = self.grown(signer, witness)?;
+        let known = self.grown.as_ref().and_then(|tree| tree.at(self.place(), &signer.verifier()));
+        let growth = known.map_or_else(|| self.grown(signer, witness), Ok)?;
         let frontier = &growth.frontier;
         let checkpoint = Checkpoint { origin: origin(&self.paths), size: frontier.size(), root: frontier.root() };
         if let Some(witness) = witness {
@@ -67,8 +64,11 @@ impl<S: Storage> Journal<S> {
             self.put(witness, checkpoint.sign(signer).as_bytes())?;
         }
         kept?;
-        self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
-        Ok(checkpoint)
+        // What a power cut leaves of it is no tree of a signed checkpoint, and everything is read again then.
+        let path = dir.join(GROWTH);
+        storage::replace_unsynced(&self.storage, &path, canonical::to_string(&growth)?.as_bytes())
+            .map_err(|error| JournalError::io("write", &path, error))?;
+        Ok((checkpoint, growth))
     }
 
     /// Keeps a checkpoint's note; one that another key signed gets this signature too.

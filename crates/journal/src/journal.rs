@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::batch::{Entry, Options};
 use crate::blob::{self, Blobs};
 use crate::error::JournalError;
+use crate::grown::GrownTree;
 use crate::head::{HeadImage, Place};
 use crate::limits::{HOST_BYTES_MAX, SEGMENT_BYTES};
 use crate::line::{self, Cut};
@@ -26,6 +27,8 @@ pub struct Journal<S: Storage> {
     pub(crate) health: Health,
     /// The last turn of this handle, where the storage counts them.
     pub(crate) last_turn: Option<u64>,
+    /// The tree over all records, once this handle signed it.
+    pub(crate) grown: Option<GrownTree>,
 }
 
 /// What may be done through a handle.
@@ -91,6 +94,7 @@ impl<S: Storage + Clone> Journal<S> {
             image,
             health: Health::Sound,
             last_turn: None,
+            grown: None,
         })
     }
 }

@@ -32,6 +32,7 @@ pub mod bundle;
 pub mod checkpoint;
 pub mod error;
 mod follow;
+mod grown;
 mod head;
 mod journal;
 pub mod keys;

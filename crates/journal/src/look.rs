@@ -36,6 +36,7 @@ impl<S: Storage + Clone> Journal<S> {
             blobs,
             view,
             image: HeadImage::default(),
+            grown: None,
             health: Health::ReadOnly,
             last_turn: None,
         };

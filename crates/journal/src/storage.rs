@@ -5,7 +5,7 @@
 
 use std::io;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub mod disk;
@@ -160,6 +160,23 @@ pub(crate) fn offset(length: usize) -> u64 {
 /// # Errors
 /// The name may still have the old contents.
 pub fn replace<S: Storage>(storage: &S, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (file, temporary) = draft(storage, path, bytes)?;
+    storage.sync(&file)?;
+    storage.rename(&temporary, path)?;
+    storage.sync_dir(path.parent().unwrap_or_else(|| Path::new(".")))
+}
+
+/// The same for what can be made again: after a power cut the name may have no contents, or others.
+///
+/// # Errors
+/// The name may still have the old contents.
+pub fn replace_unsynced<S: Storage>(storage: &S, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (_file, temporary) = draft(storage, path, bytes)?;
+    storage.rename(&temporary, path)
+}
+
+/// A new file beside a name, with what the name is to hold.
+fn draft<S: Storage>(storage: &S, path: &Path, bytes: &[u8]) -> io::Result<(S::File, PathBuf)> {
     let temporary = path.with_extension("tmp");
     match storage.remove(&temporary) {
         Ok(()) => {}
@@ -170,9 +187,7 @@ pub fn replace<S: Storage>(storage: &S, path: &Path, bytes: &[u8]) -> io::Result
     if storage.append(&file, bytes)? != bytes.len() {
         return Err(io::ErrorKind::StorageFull.into());
     }
-    storage.sync(&file)?;
-    storage.rename(&temporary, path)?;
-    storage.sync_dir(path.parent().unwrap_or_else(|| Path::new(".")))
+    Ok((file, temporary))
 }
 
 /// Reads a whole file up to a bound; a missing file is `None`, a larger one an error.

@@ -155,7 +155,8 @@ impl<S: Storage> Turn<'_, S> {
         if durability == Durability::Synced {
             storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))?;
         }
-        let view = &mut self.journal.view;
+        let Journal { view, grown, .. } = &mut *self.journal;
+        *grown = grown.take().and_then(|tree| tree.grown_by(text, view.place.tail, place));
         view.place = place;
         let had_cut = view.cut.take().is_some();
         match durability {
