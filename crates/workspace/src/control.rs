@@ -11,6 +11,7 @@ pub mod order;
 mod policy;
 mod watched;
 
+pub(crate) use self::absent::AbsentFiles;
 pub use self::absent::KnownAbsent;
 pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 
@@ -137,11 +138,11 @@ pub enum Presence {
 
 /// What a look found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct Look<'a> {
     /// What changed since the last look, in a fixed order.
     pub facts: Vec<ControlFact>,
-    /// What to compare the next look with.
-    pub seen: Seen,
+    /// What to compare the next look with: what was seen before, where nothing moved.
+    pub seen: Cow<'a, Seen>,
 }
 
 /// Why a look was not possible; the caller holds.
@@ -172,24 +173,29 @@ impl Explain for ControlError {
 }
 
 /// Looks at the control files for a session and lists what changed. `now` only judges how fresh a file's times are.
-pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock) -> Result<Look, ControlError> {
+pub fn look<'a>(
+    layout: &Layout,
+    session: &SessionId,
+    before: &'a Seen,
+    now: WallClock,
+) -> Result<Look<'a>, ControlError> {
     look_again(layout, session, before, now, &mut KnownAbsent::default())
 }
 
 /// The same in a process that stays, which remembers what is not there.
-pub fn look_again(
+pub fn look_again<'a>(
     layout: &Layout,
     session: &SessionId,
-    before: &Seen,
+    before: &'a Seen,
     now: WallClock,
     absent: &mut KnownAbsent,
-) -> Result<Look, ControlError> {
+) -> Result<Look<'a>, ControlError> {
     let folder = layout.folder().symlink_metadata().ok().filter(std::fs::Metadata::is_dir);
     let Some(folder) = folder else {
         return Err(ControlError::FolderGone { path: layout.folder().to_owned() });
     };
     absent.reports.begin(Some(&folder), now);
-    let (mut facts, mut seen) = (Vec::new(), before.clone());
+    let (mut facts, mut seen) = (Vec::new(), Cow::Borrowed(before));
     for file in ControlFile::ALL {
         let there = match file {
             // What stops an agent is always looked for.
@@ -200,9 +206,9 @@ pub fn look_again(
         let is_writer =
             || file.report().is_some_and(|report| report.writers(layout).iter().any(|one| one == session.as_str()));
         if there && !seen.files.contains(&file) {
-            seen.files.insert(file);
+            seen.to_mut().files.insert(file);
             if is_writer() {
-                seen.own.insert(file);
+                seen.to_mut().own.insert(file);
             } else if let Some(report) = file.report().filter(|_| !before.looked) {
                 facts.push(ControlFact::Stood { file, about: report.about(layout) });
             } else {
@@ -211,17 +217,30 @@ pub fn look_again(
             continue;
         }
         let own_part_gone = there && seen.own.contains(&file) && !is_writer();
-        if own_part_gone || (!there && seen.files.remove(&file)) {
+        let gone = !there && seen.files.contains(&file);
+        if own_part_gone || gone {
+            let seen = seen.to_mut();
             seen.own.remove(&file);
+            if gone {
+                seen.files.remove(&file);
+            }
             facts.push(ControlFact::Removed { file });
         }
     }
-    seen.looked = true;
+    if !seen.looked {
+        seen.to_mut().looked = true;
+    }
     look_at_manifest(layout, now, &mut seen, &mut facts)?;
-    policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
+    if let Some(policy) = policy::look(&layout.policy(), now, &seen.policy, &mut facts)? {
+        seen.to_mut().policy = policy;
+    }
     if let Some(root) = layout.workspace() {
         absent.obeyed.begin(root.metadata().ok().as_ref(), now);
-        watched::look(root, &mut seen.obeyed, now, &mut absent.obeyed, &mut facts);
+        for (at, file) in watched::look(root, &seen.obeyed, now, &mut absent.obeyed, &mut facts) {
+            if let Some(known) = seen.to_mut().obeyed.get_mut(at) {
+                *known = file;
+            }
+        }
     }
     Ok(Look { facts, seen })
 }
@@ -230,7 +249,7 @@ pub fn look_again(
 fn look_at_manifest(
     layout: &Layout,
     now: WallClock,
-    seen: &mut Seen,
+    seen: &mut Cow<'_, Seen>,
     facts: &mut Vec<ControlFact>,
 ) -> Result<(), ControlError> {
     let path = &layout.manifest();
@@ -240,6 +259,7 @@ fn look_at_manifest(
     {
         return Ok(());
     }
+    let seen = seen.to_mut();
     // A file that is read while someone writes it is read again at the next look, because its mark moved on.
     let bytes = read_bounded(path, MANIFEST_BYTES_MAX);
     let found = bytes.as_deref().ok().map(|bytes| Digest::of(bytes).to_string());

@@ -3,7 +3,6 @@
 use super::dir::SessionDir;
 use super::error::DriverError;
 use super::people::{self, AgentAtWork, FoundBy, RemovedBy};
-use super::recent::Memo;
 use super::records::entry;
 use super::report_files::{Reporting, WorkDone};
 use super::sign::{self, Signing};
@@ -45,10 +44,10 @@ pub struct StepOutcome {
     pub notices: Vec<String>,
 }
 
-/// The inputs of one turn, what people did first, and what was seen of the control files.
+/// The inputs of one turn, what people did first, and what was seen of the control files, where that is news.
 pub(super) struct Gathered {
     inputs: Vec<Input>,
-    seen: Seen,
+    seen: Option<Seen>,
 }
 
 /// When and for whom the control files are looked at.
@@ -95,13 +94,17 @@ pub(super) fn gather(
         ManifestReach::Open | ManifestReach::Closed => AgentAtWork::No,
     };
     if agent == AgentAtWork::InReach && !look.facts.is_empty() {
-        look.seen.disown_shown();
+        look.seen.to_mut().disown_shown();
     }
     let manifest_owner = if look.facts.is_empty() { None } else { account::owner_of(&dir.layout.manifest()) };
     let found = FoundBy { removed: at_look.removed, manifest_owner, agent, policy: Some(state.chain.policy()) };
     let acts = people::inputs(&look.facts, &found).into_iter().map(|what| Input { at, what });
     let own = own.into_iter().map(|input| authority::confirm(&state.frozen, input));
-    Ok(Gathered { inputs: acts.chain(own).collect(), seen: look.seen })
+    let seen = match look.seen {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(seen) => Some(seen),
+    };
+    Ok(Gathered { inputs: acts.chain(own).collect(), seen })
 }
 
 /// Puts a tick before the inputs where the agent fell idle meanwhile: no process was there to say so in time.
@@ -113,11 +116,10 @@ pub(super) fn with_late_tick(state: &SessionState, own: Vec<Input>) -> Vec<Input
 /// Steps on a copy of the engine, and the records that say so. Dropped, it has never been.
 pub(super) struct Decided {
     chain: Chain,
-    memo: Memo,
-    seen: Seen,
+    seen: Option<Seen>,
+    /// The inputs, without secrets, with a step for each.
+    inputs: Vec<Input>,
     steps: Vec<Step>,
-    /// The last input, without secrets.
-    what: Option<What>,
     bodies: Vec<String>,
     follows: Consequences,
 }
@@ -135,13 +137,13 @@ enum Consequences {
 pub(super) fn decide_on_copy(
     state: &SessionState,
     session: &SessionId,
-    Gathered { inputs, seen }: Gathered,
+    Gathered { inputs: given, seen }: Gathered,
     redactor: &Redactor,
 ) -> Result<Decided, DriverError> {
-    let (mut chain, mut memo) = (state.chain.clone(), state.memo.clone());
-    let (mut steps, mut bodies) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len() * 2));
-    let (mut what, mut follows) = (None, Consequences::None);
-    for input in inputs {
+    let mut chain = state.chain.clone();
+    let (mut inputs, mut steps) = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
+    let (mut bodies, mut follows) = (Vec::with_capacity(given.len() * 2), Consequences::None);
+    for input in given {
         let (input, taken) = redacted(input, redactor)?;
         let step = chain.step(&input);
         let is_news = matches!(input.what, What::Event(_)) && step.decision.safety.allowed;
@@ -151,11 +153,10 @@ pub(super) fn decide_on_copy(
         let mut decided = String::new();
         body::write_decision(session.as_str(), &step.decision, &mut decided)?;
         bodies.extend([taken, decided]);
-        memo.note(&input, &step.decision);
         steps.push(step);
-        what = Some(input.what);
+        inputs.push(input);
     }
-    Ok(Decided { chain, memo, seen, steps, what, bodies, follows })
+    Ok(Decided { chain, seen, inputs, steps, bodies, follows })
 }
 
 /// An input without secrets, and its record: the engine sees what the journal holds.
@@ -187,11 +188,17 @@ impl Decided {
         pairs.flat_map(|(pair, _)| log_entries::of_pair(pair, dir, now)).collect()
     }
 
-    /// Lets the state follow the copy; `known` comes from the acknowledged append.
+    /// Lets the state follow the copy; `known` comes from the acknowledged append. Gives the last input with the steps.
     pub(super) fn commit(self, state: &mut SessionState, known: u64) -> (Vec<Step>, Option<What>) {
-        let Self { chain, memo, seen, steps, what, bodies: _, follows: _ } = self;
-        (state.chain, state.memo, state.seen, state.known) = (chain, memo, seen, known);
-        (steps, what)
+        let Self { chain, seen, mut inputs, steps, bodies: _, follows: _ } = self;
+        for (input, step) in inputs.iter().zip(&steps) {
+            state.memo.note(input, &step.decision);
+        }
+        (state.chain, state.known) = (chain, known);
+        if let Some(seen) = seen {
+            state.seen = seen;
+        }
+        (steps, inputs.pop().map(|input| input.what))
     }
 }
 

@@ -4,8 +4,9 @@
 use crate::geometry::wall_clock::WallClock;
 use crate::mark::{FolderWatch, Names, stat};
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tripwire_fs::file::FileError;
 
 /// What is known to be absent of the files that a look at the controls looks for. It proves nothing to another process.
@@ -17,18 +18,18 @@ pub struct KnownAbsent {
     pub(super) obeyed: AbsentFiles,
 }
 
-/// Files of a folder, as they were when it was looked at.
+/// Files of a folder by their names, as they were when it was looked at.
 #[derive(Debug, Default)]
-pub(super) struct AbsentFiles {
+pub(crate) struct AbsentFiles {
     folder: FolderWatch,
-    absent: BTreeSet<PathBuf>,
+    absent: BTreeSet<OsString>,
     /// Folders in it that are there: what is in those is looked for itself.
-    there: BTreeSet<PathBuf>,
+    there: BTreeSet<OsString>,
 }
 
 impl AbsentFiles {
     /// A look begins: what was known is forgotten where a name may have come or gone since.
-    pub(super) fn begin(&mut self, folder: Option<&Metadata>, now: WallClock) {
+    pub(crate) fn begin(&mut self, folder: Option<&Metadata>, now: WallClock) {
         match self.folder.look(folder, now) {
             Names::Stood => {}
             Names::Moved => {
@@ -38,27 +39,43 @@ impl AbsentFiles {
         }
     }
 
+    /// Whether a file of the folder itself is known to be absent.
+    pub(crate) fn knows(&self, name: &OsStr) -> bool {
+        self.absent.contains(name)
+    }
+
+    /// A file of the folder itself was found to be absent.
+    pub(crate) fn note(&mut self, name: &OsStr) {
+        self.absent.insert(name.to_owned());
+    }
+
     /// Looks at a file of the folder itself, as [`stat`] does.
     pub(super) fn stat(&mut self, path: &Path) -> Result<Option<Metadata>, FileError> {
-        if self.absent.contains(path) {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        if self.knows(name) {
             return Ok(None);
         }
         let found = stat(path)?;
         if found.is_none() {
-            self.absent.insert(path.to_owned());
+            self.note(name);
         }
         Ok(found)
     }
 
     /// Looks at a file anywhere below the folder: it is known to be absent with the first folder on the way to it.
     pub(super) fn stat_below(&mut self, root: &Path, name: &str) -> Result<Option<Metadata>, FileError> {
-        let Some((first, _)) = name.split_once('/') else { return self.stat(&root.join(name)) };
-        let first = root.join(first);
-        if !self.there.contains(&first) {
-            if self.stat(&first)?.is_none() {
+        let (first, below) = name.split_once('/').map_or((name, None), |(first, below)| (first, Some(below)));
+        if self.knows(first.as_ref()) {
+            return Ok(None);
+        }
+        if below.is_none() {
+            return self.stat(&root.join(first));
+        }
+        if !self.there.contains(OsStr::new(first)) {
+            if self.stat(&root.join(first))?.is_none() {
                 return Ok(None);
             }
-            self.there.insert(first);
+            self.there.insert(first.into());
         }
         stat(&root.join(name))
     }

@@ -24,22 +24,23 @@ impl SeenPolicy {
     }
 }
 
-/// Looks at the policy file, by its mark first; a session that froze none does not look.
+/// Looks at the policy file, by its mark first; a session that froze none does not look. Gives what is to be compared with
+/// from now on, where that is something else.
 pub(super) fn look(
     path: &Path,
     now: WallClock,
-    seen: &mut SeenPolicy,
+    before: &SeenPolicy,
     facts: &mut Vec<ControlFact>,
-) -> Result<(), FileError> {
-    let Some(frozen) = seen.frozen else { return Ok(()) };
+) -> Result<Option<SeenPolicy>, FileError> {
+    let Some(frozen) = before.frozen else { return Ok(None) };
     let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
-    if let (Some(mark), Some(before)) = (&mark, &seen.mark)
-        && before.still_means(mark)
+    if let (Some(mark), Some(known)) = (&mark, &before.mark)
+        && known.still_means(mark)
     {
-        return Ok(());
+        return Ok(None);
     }
     let there = mark.is_some();
-    seen.mark = mark;
+    let mut seen = SeenPolicy { mark, ..before.clone() };
     let found = match read_bounded(path, BYTES_MAX) {
         Ok(bytes) if Digest::of(&bytes) == frozen => None,
         Ok(bytes) => Some(format!("sha256:{}", Digest::of(&bytes))),
@@ -55,7 +56,7 @@ pub(super) fn look(
         });
         seen.reported = found;
     }
-    Ok(())
+    Ok(Some(seen))
 }
 
 /// What the file is called in a finding.
@@ -76,7 +77,9 @@ mod tests {
         let mut drifts = |seen: &mut SeenPolicy| {
             let mut facts = Vec::new();
             now += 1_000;
-            look(&path, WallClock::from_epoch_ms(now), seen, &mut facts).unwrap();
+            if let Some(news) = look(&path, WallClock::from_epoch_ms(now), seen, &mut facts).unwrap() {
+                *seen = news;
+            }
             facts.len()
         };
         std::fs::write(&path, "one").unwrap();

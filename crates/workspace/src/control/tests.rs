@@ -31,9 +31,10 @@ impl Person {
         let found = look(&self.layout, &session(), &self.seen, now()).unwrap();
         // What is kept between two processes must survive being written and read.
         let kept = serde_json::to_string(&found.seen).unwrap();
+        let (facts, seen) = (found.facts, found.seen.into_owned());
         self.seen = serde_json::from_str(&kept).unwrap();
-        assert_eq!(self.seen, found.seen);
-        found.facts
+        assert_eq!(self.seen, seen);
+        facts
     }
 
     fn edit(&self, from: &str, to: &str) {
@@ -273,7 +274,7 @@ fn an_unchanged_manifest_is_not_read_again_once_its_times_have_settled() {
     std::fs::File::options().append(true).open(person.layout.manifest()).unwrap().set_modified(old).unwrap();
     // The change of the times is itself a change at this moment; a look from a second later has settled.
     let later = WallClock::from_epoch_ms(now().epoch_ms() + 1_000);
-    person.seen = look(&person.layout, &session(), &person.seen, later).unwrap().seen;
+    person.seen = look(&person.layout, &session(), &person.seen, later).unwrap().seen.into_owned();
     let mark = person.seen.mark.clone().unwrap();
     assert!(mark.still_means(&mark));
 }

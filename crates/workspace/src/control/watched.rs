@@ -39,24 +39,32 @@ pub(super) fn begin<'a>(root: &Path, names: impl Iterator<Item = &'a str>, now: 
     files
 }
 
-/// Looks at them again, by their marks first.
+/// Looks at them again, by their marks first. Gives those that are to be compared with something else from now on, by their
+/// places.
 pub(super) fn look(
     root: &Path,
-    files: &mut [WatchedFile],
+    files: &[WatchedFile],
     now: WallClock,
     absent: &mut AbsentFiles,
     facts: &mut Vec<ControlFact>,
-) {
-    for file in files {
+) -> Vec<(usize, WatchedFile)> {
+    let mut moved = Vec::new();
+    for (at, file) in files.iter().enumerate() {
         // A file below something that is no folder is not there.
         let found = absent.stat_below(root, &file.name).ok().flatten();
+        if found.is_none() && file.mark.is_none() && file.held.is_none() {
+            continue;
+        }
         let (mark, held) = found.map_or((None, None), |found| held_by(&root.join(&file.name), &found, now, Some(file)));
         if held != file.held {
             let to = held.clone().unwrap_or_else(|| "(removed)".to_owned());
             facts.push(ControlFact::ObeyedFileChanged { path: file.name.clone(), to });
         }
-        (file.mark, file.held) = (mark, held);
+        if (&mark, &held) != (&file.mark, &file.held) {
+            moved.push((at, WatchedFile { name: file.name.clone(), mark, held }));
+        }
     }
+    moved
 }
 
 fn held_by(
@@ -96,7 +104,9 @@ mod tests {
             let mut facts = Vec::new();
             now += 1_000;
             absent.begin(root.metadata().ok().as_ref(), WallClock::from_epoch_ms(now));
-            look(root, files, WallClock::from_epoch_ms(now), &mut absent, &mut facts);
+            for (at, file) in look(root, files, WallClock::from_epoch_ms(now), &mut absent, &mut facts) {
+                files[at] = file;
+            }
             facts.len()
         };
         assert_eq!(changed(&mut files), 0);
@@ -120,7 +130,9 @@ mod tests {
         let mut changed = || {
             let (mut facts, now) = (Vec::new(), crate::clock::now());
             absent.begin(root.metadata().ok().as_ref(), now);
-            look(root, &mut files, now, &mut absent, &mut facts);
+            for (at, file) in look(root, &files, now, &mut absent, &mut facts) {
+                files[at] = file;
+            }
             facts.len()
         };
         let settle = || std::thread::sleep(std::time::Duration::from_millis(70));
