@@ -15,6 +15,7 @@ use tripwire_fs::lock::{FileLock, KeptFileLock, KeptLockFile, Wait};
 use tripwire_observe::Observer;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::mode::KnownMode;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{Workspace, clock, mode, test_command};
 
@@ -153,7 +154,20 @@ impl Foreign<'_> {
 /// # Errors
 /// When the change cannot be journaled.
 pub fn follow_mode(driver: &mut Driver, layout: &Layout, state: Option<&Path>) -> Result<(), DriverError> {
-    let wanted = mode::wanted(layout, state);
+    follow_known_mode(driver, layout, state, &mut KnownMode::default())
+}
+
+/// The same in a process that stays, which remembers that nobody chose.
+///
+/// # Errors
+/// See [`follow_mode`].
+pub fn follow_known_mode(
+    driver: &mut Driver,
+    layout: &Layout,
+    state: Option<&Path>,
+    known: &mut KnownMode,
+) -> Result<(), DriverError> {
+    let wanted = known.wanted(layout, state);
     if driver.view().guard != wanted {
         let act = HumanAct::SetMode(wanted).signed(&mode::chosen_by(layout, state), "");
         driver.take_now(What::Human(act), clock::now)?;

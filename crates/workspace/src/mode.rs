@@ -2,6 +2,8 @@
 //! the person's for all workspaces; without either, and for any word that is not known, they bind.
 
 use crate::account;
+use crate::clock;
+use crate::control::AbsentFiles;
 use crate::geometry::layout::{Layout, MODE};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::Mode;
@@ -66,6 +68,35 @@ impl Choice {
     }
 }
 
+/// What a process that stays knows of the choices: where there is none, one look at the folder says that none has come.
+#[derive(Debug, Default)]
+pub struct KnownMode {
+    workspace: AbsentFiles,
+    person: AbsentFiles,
+}
+
+impl KnownMode {
+    /// The mode that hooks of this workspace work in, as [`wanted`] finds it.
+    pub fn wanted(&mut self, layout: &Layout, state: Option<&Path>) -> Mode {
+        let Self { workspace, person } = self;
+        let of_person = || read_known(&Choice::of_person(state?), person);
+        read_known(&Choice::of_workspace(layout), workspace).or_else(of_person).unwrap_or(Mode::Armed)
+    }
+}
+
+fn read_known(choice: &Choice, known: &mut AbsentFiles) -> Option<Mode> {
+    let (Some(folder), Some(name)) = (choice.0.parent(), choice.0.file_name()) else { return choice.read() };
+    known.begin(folder.metadata().ok().as_ref(), clock::now());
+    if known.knows(name) {
+        return None;
+    }
+    let mode = choice.read();
+    if mode.is_none() {
+        known.note(name);
+    }
+    mode
+}
+
 /// The mode's word, as it is in the file and as people read it.
 #[must_use]
 pub const fn word(mode: Mode) -> &'static str {
@@ -105,6 +136,31 @@ mod tests {
         assert_eq!(wanted(&layout, None), Mode::Armed);
         Choice::of_workspace(&layout).write(Mode::Armed).unwrap();
         assert_eq!(wanted(&layout, Some(state.path())), Mode::Armed);
+    }
+
+    #[test]
+    fn a_process_that_stays_sees_a_choice_that_comes_changes_or_goes() {
+        let (workspace, state) = (TestDir::new(), TestDir::new());
+        let layout = Layout::at(workspace.path());
+        let (own, person) = (Choice::of_workspace(&layout), Choice::of_person(state.path()));
+        std::fs::create_dir(state.path().join("tripwire")).unwrap();
+        let mut known = KnownMode::default();
+        let mut look = || known.wanted(&layout, Some(state.path()));
+        let settle = || std::thread::sleep(std::time::Duration::from_millis(70));
+        settle();
+        assert_eq!((look(), look()), (Mode::Armed, Mode::Armed), "nobody chose");
+        person.write(Mode::Observe).unwrap();
+        assert_eq!(look(), Mode::Observe);
+        settle();
+        assert_eq!((look(), look()), (Mode::Observe, Mode::Observe));
+        own.write(Mode::Armed).unwrap();
+        assert_eq!(look(), Mode::Armed);
+        std::fs::write(own.path(), "observe").unwrap();
+        settle();
+        assert_eq!((look(), look()), (Mode::Observe, Mode::Observe));
+        own.forget().unwrap();
+        person.forget().unwrap();
+        assert_eq!((look(), look()), (Mode::Armed, Mode::Armed));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Consoles that somebody has open: pages and terminal views that show what waits, so that a held call may wait for its
 //! answer. Each holds a lock on a file in the person's state folder for as long as it lives; a process that dies lets go of it.
 
+use crate::clock;
+use crate::mark::{FolderWatch, Names};
 use std::path::{Path, PathBuf};
 use tripwire_fs::file::{self, FileError};
 use tripwire_fs::lock::{FileLock, Wait};
@@ -44,6 +46,36 @@ impl OpenConsole {
     }
 }
 
+/// What a process that stays knows of the open consoles: while the folder of their files stands without any, there is none.
+#[derive(Debug, Default)]
+pub struct KnownConsoles {
+    folder: FolderWatch,
+    found: Found,
+}
+
+/// What the last look at the folder found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Found {
+    /// Files, or it was not looked at yet.
+    #[default]
+    Some,
+    Nothing,
+}
+
+impl KnownConsoles {
+    /// Whether any process shows one, as [`OpenConsole::is_any`] finds it.
+    #[must_use]
+    pub fn is_any(&mut self, state: &Path) -> bool {
+        let names = self.folder.look(folder(state).metadata().ok().as_ref(), clock::now());
+        if (names, self.found) == (Names::Stood, Found::Nothing) {
+            return false;
+        }
+        let has_files = std::fs::read_dir(folder(state)).is_ok_and(|mut files| files.next().is_some());
+        self.found = if has_files { Found::Some } else { Found::Nothing };
+        has_files && OpenConsole::is_any(state)
+    }
+}
+
 impl Drop for OpenConsole {
     fn drop(&mut self) {
         std::fs::remove_file(&self.path).ok();
@@ -64,13 +96,27 @@ mod tests {
     #[test]
     fn a_console_is_open_for_as_long_as_it_lives_and_a_left_over_file_is_none() {
         let state = tempfile::tempdir().unwrap();
-        assert!(!OpenConsole::is_any(state.path()));
+        let mut known = KnownConsoles::default();
+        let mut is_any = || {
+            let is_any = OpenConsole::is_any(state.path());
+            assert_eq!((known.is_any(state.path()), known.is_any(state.path())), (is_any, is_any));
+            is_any
+        };
+        let settle = || std::thread::sleep(std::time::Duration::from_millis(70));
+        assert!(!is_any());
         let console = OpenConsole::open(state.path()).unwrap();
-        assert!(OpenConsole::is_any(state.path()));
+        assert!(is_any());
         drop(console);
-        assert!(!OpenConsole::is_any(state.path()));
+        assert!(!is_any());
+        settle();
+        assert!(!is_any());
+        let console = OpenConsole::open(state.path()).unwrap();
+        assert!(is_any());
+        settle();
+        assert!(is_any());
+        drop(console);
         std::fs::write(folder(state.path()).join("4711"), "").unwrap();
-        assert!(!OpenConsole::is_any(state.path()));
+        assert!(!is_any());
         assert_eq!(std::fs::read_dir(folder(state.path())).unwrap().count(), 0, "it is removed");
     }
 }

@@ -14,12 +14,13 @@ use tripwire_core::input::{ToolsSeen, What};
 use tripwire_core::policy::{Audience, OnGuardFailure, OutputBytes};
 use tripwire_session::approvals;
 use tripwire_session::driver::{Driver, DriverError, ManifestReach, ResultSync, StateSaves, frozen_policy};
-use tripwire_session::foreign::{Foreign, follow_mode};
+use tripwire_session::foreign::{Foreign, follow_known_mode};
 use tripwire_session::memory::{MemoryStore, Visibility};
 use tripwire_supervisor::Notifier;
 use tripwire_undo::UndoStore;
 use tripwire_workspace::clock;
-use tripwire_workspace::open_consoles::OpenConsole;
+use tripwire_workspace::mode::KnownMode;
+use tripwire_workspace::open_consoles::KnownConsoles;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 
@@ -44,6 +45,8 @@ struct Engine {
     driver: Driver,
     kept: KeptNotes,
     undo: Option<UndoStore>,
+    mode: KnownMode,
+    consoles: KnownConsoles,
 }
 
 impl SessionDoor {
@@ -73,8 +76,9 @@ impl SessionDoor {
         count: AskCount,
     ) -> Result<DoorReply, DriverError> {
         let engine = self.opened(engine)?;
-        follow_mode(&mut engine.driver, self.place.workspace.layout(), self.place.state.as_deref())?;
-        let patience = self.patience(&engine.driver);
+        let state = self.place.state.as_deref();
+        follow_known_mode(&mut engine.driver, self.place.workspace.layout(), state, &mut engine.mode)?;
+        let patience = self.patience(&engine.driver, &mut engine.consoles);
         let (attempt, held) = match count {
             AskCount::First if patience.is_zero() => (Attempt::First, OnHeldCall::Refuses),
             AskCount::First => (Attempt::First, OnHeldCall::Waits),
@@ -227,7 +231,8 @@ impl SessionDoor {
         driver = driver.with_results(ResultSync::Grouped).with_saves(StateSaves::Seldom);
         let undo = UndoStore::under(homes.own_state().as_deref(), workspace.root(), driver.policy());
         let undo = undo.map(UndoStore::watching_few);
-        Ok(Box::new(Engine { driver, kept: KeptNotes::staying(), undo }))
+        let (mode, consoles) = (KnownMode::default(), KnownConsoles::default());
+        Ok(Box::new(Engine { driver, kept: KeptNotes::staying(), undo, mode, consoles }))
     }
 
     fn foreign(&self) -> Foreign<'_> {
@@ -235,8 +240,8 @@ impl SessionDoor {
     }
 
     /// How long a held call waits for a person's answer: nobody sees the guard at work, so only while a console is open.
-    fn patience(&self, driver: &Driver) -> Duration {
-        let is_open = self.place.state.as_deref().is_some_and(OpenConsole::is_any);
+    fn patience(&self, driver: &Driver, consoles: &mut KnownConsoles) -> Duration {
+        let is_open = self.place.state.as_deref().is_some_and(|state| consoles.is_any(state));
         let seen = if is_open { Audience::Person } else { Audience::Nobody };
         Duration::from_millis(driver.policy().approvals.wait.seen_by(seen).get())
     }
