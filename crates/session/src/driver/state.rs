@@ -156,8 +156,9 @@ struct SavedState {
     seen: Seen,
 }
 
-/// Records that another process may have to step over.
-const BEHIND_MAX: u64 = 32;
+/// Records that another process may have to step over: about a millisecond's work for it, and a write of the whole state is as
+/// much as a call for this one.
+const BEHIND_MAX: u64 = 128;
 
 impl StateFollower {
     pub(super) fn new(saves: StateSaves) -> Self {
