@@ -98,9 +98,10 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 pub(crate) fn strength(name: &str) -> Option<NameStrength> {
-    if !may_be_secret(name) {
-        return None;
-    }
+    if COMMON.contains(&name) || !may_be_secret(name) { None } else { spelled_out(name) }
+}
+
+fn spelled_out(name: &str) -> Option<NameStrength> {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
     let found = if WEAK.iter().any(|word| plain.ends_with(word)) {
@@ -111,6 +112,9 @@ pub(crate) fn strength(name: &str) -> Option<NameStrength> {
     };
     found.filter(|_| !HARMLESS.iter().any(|word| plain.contains(word)))
 }
+
+/// Names that every record of a session holds, and that are none although a secret name has a part of theirs.
+const COMMON: [&str; 3] = ["authority", "tokenCount", "tokens"];
 
 /// Whether a name holds a part without which no name is secret. Every field of a JSON text is asked, and nearly none has one.
 fn may_be_secret(name: &str) -> bool {
@@ -197,6 +201,13 @@ const HARMLESS: [&str; 28] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_passed_over_at_once_is_no_secret_name_when_it_is_read_whole() {
+        for name in COMMON {
+            assert!(may_be_secret(name) && spelled_out(name).is_none(), "{name}");
+        }
+    }
 
     #[test]
     fn every_word_of_a_secret_name_passes_the_first_look_and_plain_names_do_not() {
