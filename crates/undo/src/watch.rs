@@ -8,6 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -31,6 +32,8 @@ pub(crate) struct Watch {
     /// Whether a file had other names at the last look: what is written by one of them may not be told of the others.
     shares: Shares,
     looks: u32,
+    /// What the system's queue is read into.
+    buffer: Vec<MaybeUninit<u8>>,
     /// The most that may be watched.
     pub(crate) folders_max: usize,
 }
@@ -40,7 +43,8 @@ impl Watch {
     pub(crate) fn new(folders_max: usize) -> Option<Self> {
         let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         let (paths, watched, moved) = (HashMap::new(), HashMap::new(), HashSet::new());
-        Some(Self { queue, paths, watched, moved, shares: Shares::default(), looks: 0, folders_max })
+        let buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+        Some(Self { queue, paths, watched, moved, shares: Shares::default(), looks: 0, buffer, folders_max })
     }
 
     /// The folders that did not move since the last look; none where everything has to be looked at.
@@ -55,8 +59,8 @@ impl Watch {
 
     /// Takes in what the system told; false if that is not all that may have happened.
     fn drain(&mut self) -> bool {
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-        let mut reader = inotify::Reader::new(&self.queue, buffer.spare_capacity_mut());
+        let Self { queue, paths, watched, moved, buffer, .. } = self;
+        let mut reader = inotify::Reader::new(&*queue, buffer);
         let mut names = NewNames::default();
         loop {
             let Ok(event) = reader.next() else { return names.are_all_told() };
@@ -66,15 +70,15 @@ impl Watch {
             }
             let name = (event.wd(), event.file_name().map(|name| name.to_bytes().to_vec()));
             names.hear(events, name, event.cookie());
-            if let Some(path) = self.paths.get(&event.wd()) {
-                self.moved.insert(path.clone());
+            if let Some(path) = paths.get(&event.wd()) {
+                moved.insert(path.clone());
             }
             if events.contains(ReadFlags::IGNORED)
-                && let Some(path) = self.paths.remove(&event.wd())
-                && self.watched.get(&path).is_some_and(|(number, _)| *number == event.wd())
+                && let Some(path) = paths.remove(&event.wd())
+                && watched.get(&path).is_some_and(|(number, _)| *number == event.wd())
             {
                 // The folder is gone; one that comes to its place may even have its number as a file.
-                self.watched.remove(&path);
+                watched.remove(&path);
             }
         }
     }
