@@ -31,6 +31,8 @@ pub(super) struct ToolGate {
     pub(super) open_bytes: OpenBytes,
     pub(super) running: RunningCalls,
     pub(super) seats: Seats,
+    /// What the ids of its calls begin with: no other process has the same.
+    call_ids: String,
     calls: AtomicU64,
     notes: AtomicU64,
 }
@@ -68,6 +70,7 @@ impl ToolGate {
             open_bytes: OpenBytes::default(),
             running: RunningCalls::default(),
             seats: Seats::default(),
+            call_ids: format!("mcp-{}", std::process::id()),
             calls: AtomicU64::new(0),
             notes: AtomicU64::new(0),
         };
@@ -83,7 +86,7 @@ impl ToolGate {
         ToolCall {
             name: format!("mcp__{}__{}", self.name.as_str(), used.name),
             input: used.arguments.to_owned(),
-            call_id: Some(format!("mcp-{}-{number}", std::process::id())),
+            call_id: Some(format!("{}-{number}", self.call_ids)),
         }
     }
 

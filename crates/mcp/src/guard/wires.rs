@@ -1,7 +1,8 @@
 //! The pipes to both sides, one writer at a time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::Write;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use std::io::{IoSlice, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
@@ -54,11 +55,14 @@ impl Wire {
             Err(TryLockError::WouldBlock) => return Sent::No,
         };
         match outlet.as_mut() {
-            Some(outlet) if has_room(outlet.as_ref()) => {
-                put(outlet.as_mut(), bytes);
-                Sent::Yes
-            }
-            Some(_) => Sent::No,
+            Some(outlet) => match put_now(outlet.as_mut(), bytes) {
+                Some(sent) => sent,
+                None if has_room(outlet.as_ref()) => {
+                    put(outlet.as_mut(), bytes);
+                    Sent::Yes
+                }
+                None => Sent::No,
+            },
             // What is closed takes nothing, and keeps nobody waiting.
             None => Sent::Yes,
         }
@@ -76,6 +80,25 @@ impl Wire {
 fn put(outlet: &mut dyn Outlet, bytes: &[u8]) {
     // A side that does not read any more has closed, which its other pipe says.
     drop(outlet.write_all(bytes).and_then(|()| outlet.flush()));
+}
+
+/// Writes what the other side has room for now, in one system call; nothing where the system cannot be asked that way. So few
+/// bytes go into a pipe as a whole or not at all.
+fn put_now(outlet: &mut dyn Outlet, bytes: &[u8]) -> Option<Sent> {
+    /// That an outlet has no places.
+    const NO_PLACE: u64 = u64::MAX;
+    match pwritev2(&*outlet, &[IoSlice::new(bytes)], NO_PLACE, ReadWriteFlags::NOWAIT) {
+        Ok(written) => {
+            if let Some(rest @ [_, ..]) = bytes.get(written..) {
+                put(outlet, rest);
+            }
+            Some(Sent::Yes)
+        }
+        Err(Errno::AGAIN) => Some(Sent::No),
+        // A side that does not read any more has closed, which its other pipe says.
+        Err(Errno::PIPE) => Some(Sent::Yes),
+        Err(_) => None,
+    }
 }
 
 fn has_room(outlet: &dyn Outlet) -> bool {

@@ -314,9 +314,9 @@ fn tool_use(params: Option<&RawValue>) -> Result<ToolUse<'_>, MessageFault> {
 
 /// Refuses a name that some readers take for one that they act on: in other letters' case, or with a letter that folds to one.
 fn no_look_alikes(members: &[(String, &RawValue)], known: &[&str]) -> Result<(), String> {
-    let alike = members.iter().find(|(name, _)| {
+    let alike = members.iter().filter(|(name, _)| !known.contains(&name.as_str())).find(|(name, _)| {
         let plain = letters(name);
-        !known.contains(&name.as_str()) && known.iter().any(|known| letters(known) == plain)
+        known.iter().any(|known| letters(known) == plain)
     });
     alike.map_or(Ok(()), |(name, _)| Err(format!("some servers read its member `{name}` as another one")))
 }
