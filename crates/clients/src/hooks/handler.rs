@@ -352,7 +352,7 @@ impl HookHandler<'_> {
         let (call, layout) = (context.call, self.workspace.layout());
         let memory = &mut kept.memory;
         Ok(match &call.event {
-            Event::Asked(tool) => Some(context.request(tool, driver, Some(&memory.outside))),
+            Event::Asked(tool) => Some(context.request(tool, driver, Some(memory.outside.texts()))),
             Event::ModelAsked { model } => {
                 memory.model_requests = memory.model_requests.saturating_add(1);
                 Some(inputs::model_request(model, driver.role(), None))

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
-use tripwire_judge::outside::OutsideTexts;
+use tripwire_core::units::EventIndex;
+use tripwire_judge::outside::{OutsideText, OutsideTexts};
 use tripwire_secrets::Redactor;
 
 /// Remarks that wait.
@@ -54,7 +55,45 @@ pub(super) struct HookMemory {
     pub(super) calls: CallLedger,
     /// What the session has read from outside. It has a line of its own, which holds no secrets.
     #[serde(skip)]
-    pub(super) outside: OutsideTexts,
+    pub(super) outside: OutsideLine,
+}
+
+/// What the session has read from outside, with its line: most events add nothing to it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OutsideLine {
+    texts: OutsideTexts,
+    /// The line, once it was asked for.
+    line: Option<String>,
+}
+
+impl PartialEq for OutsideLine {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Eq for OutsideLine {}
+
+impl OutsideLine {
+    fn read(line: &[u8]) -> Self {
+        Self { texts: serde_json::from_slice(line).unwrap_or_default(), line: None }
+    }
+
+    /// The texts.
+    pub(super) const fn texts(&self) -> &OutsideTexts {
+        &self.texts
+    }
+
+    /// A text came, at this event.
+    pub(super) fn add(&mut self, text: OutsideText, at: EventIndex) {
+        self.texts.add(text, at);
+        self.line = None;
+    }
+
+    fn line(&mut self) -> &str {
+        let Self { texts, line } = self;
+        line.get_or_insert_with(|| serde_json::to_string(texts).unwrap_or_default())
+    }
 }
 
 /// Whether a client's record of its session could be read.
@@ -84,7 +123,7 @@ impl Default for HookMemory {
             late_answer: None,
             record: Record::Read,
             calls: CallLedger::default(),
-            outside: OutsideTexts::default(),
+            outside: OutsideLine::default(),
         }
     }
 }
@@ -95,7 +134,7 @@ impl HookMemory {
         let mut lines = text.split(|byte| *byte == b'\n');
         let mut next = || lines.next().unwrap_or_default();
         let memory: Self = serde_json::from_slice(next()).unwrap_or_default();
-        Self { outside: serde_json::from_slice(next()).unwrap_or_default(), ..memory }
+        Self { outside: OutsideLine::read(next()), ..memory }
     }
 
     /// As text for the next hook, without secrets.
@@ -107,9 +146,8 @@ impl HookMemory {
         keep_newest(&mut self.parents, AGENTS_MAX);
         keep_newest(&mut self.records, RECORDS_MAX);
         let own = serde_json::to_string(self).unwrap_or_default();
-        let outside = serde_json::to_string(&self.outside).unwrap_or_default();
         let own = if self.has_words() { redactor.redact_json(&own) } else { Cow::Borrowed(own.as_str()) };
-        format!("{own}\n{outside}")
+        [&own, "\n", self.outside.line()].concat()
     }
 
     /// Whether anything in it was written by someone else: where all is numbers, there is nothing to redact.
