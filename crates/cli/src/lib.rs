@@ -68,6 +68,16 @@ pub fn stdio_schema() -> serde_json::Value {
     tripwire_embed::stdio::schema()
 }
 
+/// The answer to a plain `tripwire hook CLIENT`, before the ordinary start of the process, and its exit code; nothing for any
+/// other command line.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn answer_early() -> Option<u8> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let client = hook::plain(&arguments)?;
+    tripwire_sandbox::early::prepare().then(|| ended(hook::answer_for(client)).code())
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -88,5 +98,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(error) => Ok(print::usage(&error)),
         }
     };
-    done.unwrap_or_else(|problem| print::problem(&problem)).into()
+    ended(done).into()
+}
+
+/// How a verb ended; a problem is told.
+fn ended(done: Result<Exit, error::Problem>) -> Exit {
+    done.unwrap_or_else(|problem| print::problem(&problem))
 }

@@ -41,6 +41,8 @@ mod control;
 #[cfg(target_os = "linux")]
 mod cpu;
 #[cfg(target_os = "linux")]
+pub mod early;
+#[cfg(target_os = "linux")]
 mod git_ignores;
 #[cfg(target_os = "linux")]
 mod home;
@@ -54,6 +56,8 @@ pub mod last_word;
 mod layer;
 #[cfg(target_os = "linux")]
 mod layers;
+#[cfg(target_os = "linux")]
+pub mod memory;
 #[cfg(target_os = "linux")]
 mod names;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The system calls that no safe wrapper covers, each as one small safe function.
 //!
 //! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs`, in
-//! `interrupts.rs` and in `last_word.rs`.
+//! `early.rs`, in `inner.rs`, in `interrupts.rs`, in `last_word.rs` and in `memory.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -147,6 +147,12 @@ pub(crate) fn ignore_terminal_signals() {
         // SAFETY: SIG_IGN is a valid disposition for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
+}
+
+/// A write to a pipe that nobody reads is an error of the write and ends nothing.
+pub(crate) fn ignore_broken_pipes() {
+    // SAFETY: SIG_IGN is a valid disposition for this signal.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 /// Attributes of a mount, as for `mount_setattr`.

@@ -35,6 +35,26 @@ fn const_5_a_broken_guard_refuses_what_asks_and_lets_go_what_ends() {
     assert_eq!(link.call("PreToolUse", &shell("ls")).status.code(), Some(2), "a planted link refuses");
 }
 
+#[test]
+fn the_words_of_a_hook_whose_output_is_closed_land_in_no_file() {
+    let fixture = fixture("claude");
+    fixture.answer("PreToolUse", &shell("ls"));
+    let plain = fixture.command(&["hook", "claude"]);
+    let mut closed = Command::new("bash");
+    closed.args(["-c", "exec \"$@\" >&-", "bash"]).arg(plain.get_program()).args(plain.get_args());
+    closed.current_dir(fixture.root()).env_clear();
+    closed.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    closed.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let input = fixture.input("PreToolUse", &shell("rm -rf /")).to_string();
+    let output = run(closed, input.as_bytes());
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let found =
+        Command::new("grep").args(["-rl", "hookSpecificOutput", ".geometry"]).current_dir(fixture.root()).output();
+    assert_eq!(found.unwrap().status.code(), Some(1), "no file holds the answer");
+    let answered = fixture.answer("PreToolUse", &shell("rm -rf /"));
+    assert!(answered["hookSpecificOutput"].is_object(), "with an output it is heard: {answered}");
+}
+
 /// Calls a hook whose files may not grow, which is what a full disk looks like to the journal.
 fn call_on_a_full_disk(fixture: &crate::hooks::fixture::HookFixture, event: &str, more: &Value) -> Output {
     let plain = fixture.command(&["hook", "claude"]);
