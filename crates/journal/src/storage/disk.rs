@@ -1,6 +1,6 @@
 //! The real disk, through the standard library; flock and fdatasync are what the journal's promises rest on.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -54,18 +54,7 @@ impl Storage for Disk {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<File> {
-        let mut options = options();
-        match mode {
-            OpenMode::Read => options.read(true),
-            OpenMode::Append => options.read(true).append(true),
-            OpenMode::Update => options.read(true).write(true),
-            OpenMode::Create => options.read(true).append(true).create_new(true),
-        };
-        let file = options.open(path)?;
-        if mode != OpenMode::Create {
-            regular(&file.metadata()?)?;
-        }
-        Ok(file)
+        open_seen(path, mode).map(|(file, _seen)| file)
     }
 
     fn size(&self, file: &File) -> io::Result<u64> {
@@ -105,30 +94,50 @@ impl Storage for Disk {
     }
 
     fn lock(&self, path: &Path, wait: Duration) -> io::Result<FileLock> {
-        let deadline = Instant::now() + wait;
-        loop {
-            let file = options().read(true).write(true).create(true).open(path)?;
-            let file = FileLock::on(file, Wait::Until(deadline))?;
-            // A lock on a file that lost its name protects nothing: the next process would lock another one.
-            let ours = file.metadata()?;
-            regular(&ours)?;
-            match std::fs::symlink_metadata(path) {
-                Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => {
-                    return Ok(file);
-                }
-                Ok(_replaced) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-            if Instant::now() >= deadline {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
+        lock_seen(path, wait).map(|(lock, _seen)| lock)
+    }
+}
+
+/// Opens a file, and gives what was seen of it.
+pub(super) fn open_seen(path: &Path, mode: OpenMode) -> io::Result<(File, Metadata)> {
+    let mut options = options();
+    match mode {
+        OpenMode::Read => options.read(true),
+        OpenMode::Append => options.read(true).append(true),
+        OpenMode::Update => options.read(true).write(true),
+        OpenMode::Create => options.read(true).append(true).create_new(true),
+    };
+    let file = options.open(path)?;
+    let seen = file.metadata()?;
+    if mode != OpenMode::Create {
+        regular(&seen)?;
+    }
+    Ok((file, seen))
+}
+
+/// Locks a file, and gives what was seen of it.
+pub(super) fn lock_seen(path: &Path, wait: Duration) -> io::Result<(FileLock, Metadata)> {
+    let deadline = Instant::now() + wait;
+    loop {
+        let file = options().read(true).write(true).create(true).open(path)?;
+        let file = FileLock::on(file, Wait::Until(deadline))?;
+        // A lock on a file that lost its name protects nothing: the next process would lock another one.
+        let ours = file.metadata()?;
+        regular(&ours)?;
+        match std::fs::symlink_metadata(path) {
+            Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => return Ok((file, named)),
+            Ok(_replaced) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if Instant::now() >= deadline {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
     }
 }
 
 /// Refuses what is no plain file: a pipe in a file's place would keep its reader waiting for ever.
-fn regular(metadata: &std::fs::Metadata) -> io::Result<()> {
+fn regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         Ok(())
     } else {

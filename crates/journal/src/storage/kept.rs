@@ -6,7 +6,7 @@
 //! closely share one lock and one look; it is kept for [`LEASE`] at most, and only until [`KeptDisk::rest`] is called, so that
 //! another process waits for some milliseconds at most.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use tripwire_fs::lock::{FileLock, Wait};
 
+use super::disk::{lock_seen, open_seen};
 use super::{Disk, LockTurn, OpenMode, Storage, offset};
 
 /// How long one lock may be kept for appends that follow each other.
@@ -51,6 +52,8 @@ struct KeptState {
     period: u64,
     /// Counts how often a lock was handed out.
     turns: u64,
+    /// Whether a lock is handed out: nobody else writes meanwhile.
+    in_use: bool,
 }
 
 /// A file that was opened under a name.
@@ -66,16 +69,16 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    fn new(path: &Path, file: Arc<File>) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        Ok(Self {
+    /// A file as it was seen when its name led to it, in this period.
+    fn new(path: &Path, file: Arc<File>, seen: &Metadata, period: u64) -> Self {
+        Self {
             path: path.into(),
             file,
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            looked: AtomicU64::new(NEVER),
-            size: AtomicU64::new(0),
-        })
+            device: seen.dev(),
+            inode: seen.ino(),
+            looked: AtomicU64::new(period),
+            size: AtomicU64::new(seen.len()),
+        }
     }
 
     /// Whether the name still leads here.
@@ -135,6 +138,7 @@ impl Drop for KeptLock {
     fn drop(&mut self) {
         let now = Instant::now();
         let mut state = self.disk.state();
+        state.in_use = false;
         let last = state.given_back.replace(now);
         let is_burst = last.is_some_and(|last| now.duration_since(last) < BURST);
         match self.held.take() {
@@ -151,6 +155,11 @@ impl KeptState {
         drop(lock);
     }
 
+    /// The period in which a look counts that is made now; none where nothing keeps others from writing.
+    fn look_counts_in(&self) -> u64 {
+        if self.in_use { self.period } else { NEVER }
+    }
+
     fn find(&self, path: &Path) -> Option<Arc<OpenFile>> {
         // Compared as bytes: both come from the same place, and a look at each component takes longer.
         self.files.iter().find(|file| file.path.as_os_str() == path.as_os_str()).cloned()
@@ -162,6 +171,11 @@ impl KeptState {
             self.files.remove(0);
         }
         self.files.push(Arc::clone(file));
+    }
+
+    /// Whether a file may be kept that is only read now, without another one being closed for it.
+    fn has_room_in_use(&self) -> bool {
+        self.in_use && self.files.len() < KEPT_MAX
     }
 
     fn forget(&mut self, path: &Path) {
@@ -215,6 +229,7 @@ impl KeptDisk {
         let mut state = self.state();
         let before = state.turns;
         state.turns += 1;
+        state.in_use = true;
         let after = match since {
             LockSince::Earlier => Some(before),
             LockSince::Now => None,
@@ -246,9 +261,15 @@ impl Storage for KeptDisk {
             }
             OpenMode::Update | OpenMode::Create => self.state().forget(path),
         }
-        let file = Arc::new(OpenFile::new(path, Arc::new(Disk.open(path, mode)?))?);
-        if mode == OpenMode::Append {
-            self.state().keep(&file);
+        // What is read under the lock is most often appended to next.
+        let is_next = mode == OpenMode::Read && self.state().has_room_in_use();
+        let appended = if is_next { open_seen(path, OpenMode::Append).ok() } else { None };
+        let is_kept = mode == OpenMode::Append || appended.is_some();
+        let (file, seen) = appended.map_or_else(|| open_seen(path, mode), Ok)?;
+        let mut state = self.state();
+        let file = Arc::new(OpenFile::new(path, Arc::new(file), &seen, state.look_counts_in()));
+        if is_kept {
+            state.keep(&file);
         }
         Ok(KeptFile(file))
     }
@@ -313,9 +334,11 @@ impl Storage for KeptDisk {
         if let Some(held) = self.lock_kept(path, deadline)? {
             return Ok(self.hand_out(held, LockSince::Now));
         }
-        let lock = Disk.lock(path, deadline.saturating_duration_since(Instant::now()))?;
-        let file = Arc::new(OpenFile::new(path, lock.shared())?);
-        self.state().keep(&file);
+        let (lock, seen) = lock_seen(path, deadline.saturating_duration_since(Instant::now()))?;
+        let mut state = self.state();
+        let file = Arc::new(OpenFile::new(path, lock.shared(), &seen, state.period));
+        state.keep(&file);
+        drop(state);
         let held = HeldLock { _lock: lock, file: KeptFile(file), until: Instant::now() + self.lease };
         Ok(self.hand_out(held, LockSince::Now))
     }
