@@ -49,9 +49,7 @@ pub fn read_whole(source: impl Read, limit: u64) -> Result<Vec<u8>, BoundedError
 /// # Errors
 /// As [`read_whole`].
 pub fn read_whole_sized(source: impl Read, limit: u64, expected: u64) -> Result<Vec<u8>, BoundedError> {
-    let room = usize::try_from(expected.min(limit)).unwrap_or(0);
-    // A little more than expected, so that the end is seen without growing.
-    let mut bytes = Vec::with_capacity(if room == 0 { 0 } else { room.saturating_add(END_ROOM) });
+    let mut bytes = room_for(expected.min(limit));
     source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit { Err(BoundedError::TooBig { limit }) } else { Ok(bytes) }
 }
@@ -61,9 +59,23 @@ pub fn read_whole_sized(source: impl Read, limit: u64, expected: u64) -> Result<
 /// # Errors
 /// When reading fails.
 pub fn read_beginning(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    read_beginning_sized(source, limit, 0)
+}
+
+/// As [`read_beginning`], with room for the expected size from the start.
+///
+/// # Errors
+/// When reading fails.
+pub fn read_beginning_sized(source: impl Read, limit: u64, expected: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = room_for(expected.min(limit));
     source.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Room for an expected size, and a little more, so that the end is seen without growing.
+fn room_for(expected: u64) -> Vec<u8> {
+    let room = usize::try_from(expected).unwrap_or(0);
+    Vec::with_capacity(if room == 0 { 0 } else { room.saturating_add(END_ROOM) })
 }
 
 /// Reads one line with its end, or its first `limit` bytes if it is longer; empty at the end of the source.

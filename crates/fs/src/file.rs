@@ -16,7 +16,7 @@ use crate::bounded::{self, BoundedError};
 use folder::open_flags;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -27,10 +27,48 @@ use std::path::Path;
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let opened = OpenOptions::new().read(true).custom_flags(raw(open_flags())).open(path).and_then(regular);
     let (file, size) = opened.map_err(FileError::at(path, FileAction::Read))?;
-    bounded::read_whole_sized(file, limit, size).map_err(|error| match error {
+    read_sized(&file, limit, size).map_err(|error| match error {
         BoundedError::Io(cause) => FileError::at(path, FileAction::Read)(cause).into(),
         BoundedError::TooBig { limit } => ReadError::TooBig { path: path.to_owned(), limit },
     })
+}
+
+/// Reads a regular file from its beginning. One that is as long as it was said to be takes one system call: a read that
+/// reached that length and was not filled is the last.
+fn read_sized(mut file: &File, limit: u64, size: u64) -> Result<Vec<u8>, BoundedError> {
+    // What tells no size may hold something all the same.
+    if size == 0 || size > SIZED_BYTES_MAX.min(limit) {
+        return bounded::read_whole_sized(file, limit, size);
+    }
+    let size = usize::try_from(size).unwrap_or(0);
+    let mut bytes = vec![0; size.saturating_add(1)];
+    let mut length = 0;
+    while let Some(space) = bytes.get_mut(length..).filter(|space| !space.is_empty()) {
+        let wanted = space.len();
+        match file.read(space) {
+            Ok(0) => break,
+            Ok(count) => {
+                length += count;
+                if length == size && count < wanted {
+                    break;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.truncate(length);
+    if length <= size {
+        return Ok(bytes);
+    }
+    // It grew meanwhile.
+    let left = limit.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
+    match bounded::read_whole(file, left) {
+        Ok(more) => bytes.extend(more),
+        Err(BoundedError::TooBig { .. }) => return Err(BoundedError::TooBig { limit }),
+        Err(error @ BoundedError::Io(_)) => return Err(error),
+    }
+    Ok(bytes)
 }
 
 /// Opens a regular file for reading, without following a symbolic link in its last component and without waiting.
@@ -143,6 +181,9 @@ pub fn replace_with_mode(path: &Path, bytes: &[u8], mode: FileMode) -> Result<()
 const fn raw(flags: OFlags) -> i32 {
     flags.bits().cast_signed()
 }
+
+/// The longest file that is read in one piece.
+const SIZED_BYTES_MAX: u64 = 64 * 1_024;
 
 /// Files are readable by the user alone.
 const FILE_MODE: u32 = 0o600;

@@ -288,11 +288,12 @@ fn secret_text(path: &Path) -> Result<Option<String>, JournalError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(JournalError::io("open", path, error)),
     };
-    let mode = file.metadata().map_err(|error| JournalError::io("examine", path, error))?.mode();
-    if mode & 0o077 != 0 {
+    let seen = file.metadata().map_err(|error| JournalError::io("examine", path, error))?;
+    if seen.mode() & 0o077 != 0 {
         return Err(unusable(path, "others than its owner can read it"));
     }
-    let bytes = bounded::read_beginning(file, KEY_BYTES_MAX).map_err(|error| JournalError::io("read", path, error))?;
+    let bytes = bounded::read_beginning_sized(file, KEY_BYTES_MAX, seen.len())
+        .map_err(|error| JournalError::io("read", path, error))?;
     String::from_utf8(bytes).map(Some).map_err(|_not_text| unusable(path, NO_KEY))
 }
 

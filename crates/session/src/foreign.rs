@@ -206,13 +206,14 @@ impl NotesFile {
         let wait = Wait::Until(Instant::now() + LOCK_WAIT);
         let file = match self.file.relock(wait)? {
             Some(file) => file,
-            None => {
-                if !layout.clients().is_dir() {
+            None => match self.file.take(wait) {
+                Err(_) if !layout.clients().is_dir() => {
                     file::make_folder(&layout.state())?;
                     file::make_folder(&layout.clients())?;
+                    self.file.take(wait)?
                 }
-                self.file.take(wait)?
-            }
+                taken => taken?,
+            },
         };
         Ok(Notes { file, path: self.path.clone(), before: Vec::new() })
     }
@@ -279,7 +280,7 @@ fn lock(path: &Path) -> Result<FileLock, FileError> {
 /// The longest wait for another hook of the same session.
 const LOCK_WAIT: Duration = Duration::from_secs(8);
 /// What notes usually need, so that reading them is one system call.
-const NOTES_BYTES_USUAL: usize = 16 * 1_024;
+const NOTES_BYTES_USUAL: usize = 8 * 1_024;
 /// Notes of sessions that are looked at.
 const NOTES_MAX: usize = 20_000;
 /// The longest notes that are read back.

@@ -3,7 +3,7 @@
 //! in memory only.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -83,10 +83,15 @@ pub(crate) struct SecretSources {
 pub(crate) struct Redaction {
     sources: SecretSources,
     built: OnceCell<Built>,
-    /// The workspace's folder, and the `.env` files that were in it at the last look.
-    folder: FolderWatch,
-    env_files: Vec<PathBuf>,
+    env: RefCell<EnvWatch>,
     pub(crate) vault: Vault,
+}
+
+/// The workspace's folder, and the `.env` files that were in it at the last look.
+#[derive(Debug, Default)]
+struct EnvWatch {
+    folder: FolderWatch,
+    files: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -115,13 +120,13 @@ impl Redaction {
         if let Some(built) = self.built.get() {
             return Ok(&built.redactor);
         }
-        let built = self.sources.build(self.sources.marks())?;
+        let built = self.sources.build(self.env.borrow_mut().marks(self.sources.root.as_deref()))?;
         Ok(&self.built.get_or_init(|| built).redactor)
     }
 
     /// Makes it again where the `.env` files are other ones by now. What stood in them before stays a secret.
     pub(crate) fn refresh(&mut self) -> Result<(), RedactionError> {
-        let marks = self.marks();
+        let marks = self.env.get_mut().marks(self.sources.root.as_deref());
         match self.built.get() {
             Some(built) if built.marks == marks => return Ok(()),
             Some(built) => {
@@ -133,16 +138,6 @@ impl Redaction {
         }
         self.built = OnceCell::from(self.sources.build(marks)?);
         Ok(())
-    }
-
-    /// The `.env` files as they are now; the folder is listed only where a name may have come or gone.
-    fn marks(&mut self) -> Vec<EnvMark> {
-        let Some(root) = self.sources.root.as_deref() else { return Vec::new() };
-        match self.folder.look(root.metadata().ok().as_ref(), clock::now()) {
-            Names::Stood => {}
-            Names::Moved => self.env_files = env_files(root),
-        }
-        marks_of(&self.env_files)
     }
 
     /// A JSON text without secrets; their values stay in memory.
@@ -160,6 +155,18 @@ impl Redaction {
             drop(built.redactor.redact_into(&secret.value, &mut self.vault));
         }
         Ok(())
+    }
+}
+
+impl EnvWatch {
+    /// The `.env` files as they are now; the folder is listed only where a name may have come or gone.
+    fn marks(&mut self, root: Option<&Path>) -> Vec<EnvMark> {
+        let Some(root) = root else { return Vec::new() };
+        match self.folder.look(root.metadata().ok().as_ref(), clock::now()) {
+            Names::Stood => {}
+            Names::Moved => self.files = env_files(root),
+        }
+        marks_of(&self.files)
     }
 }
 

@@ -162,23 +162,30 @@ impl Explain for WorkspaceError {
 impl Workspace {
     /// Finds the workspace of a folder without making anything: for commands that only look.
     pub fn locate(start: &Path, places: &Places) -> Result<Self, WorkspaceError> {
-        let root = find_root(start)?;
+        Ok(Self::located(start, places)?.0)
+    }
+
+    /// The workspace of a folder, and whether its `.geometry/` is there.
+    fn located(start: &Path, places: &Places) -> Result<(Self, FolderState), WorkspaceError> {
+        let (root, found) = find_root(start)?;
         let settings = places.user_settings();
         let layout = Layout::at(&root.join(FOLDER)).with_user_settings(settings.clone());
-        if inspect(layout.folder())? == FolderState::Missing && may_write(&root).is_err() {
+        if found == FolderState::Missing && may_write(&root).is_err() {
             let layout = Layout::at(&outside(&root, places)?).with_user_settings(settings);
-            inspect(layout.folder())?;
-            return Ok(Self { root, layout, state: StatePlace::InStateHome });
+            let found = inspect(layout.folder())?;
+            return Ok((Self { root, layout, state: StatePlace::InStateHome }, found));
         }
-        Ok(Self { root, layout, state: StatePlace::InWorkspace })
+        Ok((Self { root, layout, state: StatePlace::InWorkspace }, found))
     }
 
     /// Finds the workspace of a folder and makes its `.geometry/` if it has none.
     pub fn open(start: &Path, places: &Places) -> Result<Self, WorkspaceError> {
-        let workspace = Self::locate(start, places)?;
-        make_folder(workspace.layout.folder())?;
-        // Looked at again, because another process may have put something else there meanwhile.
-        inspect(workspace.layout.folder())?;
+        let (workspace, found) = Self::located(start, places)?;
+        if found == FolderState::Missing {
+            make_folder(workspace.layout.folder())?;
+            // Looked at again, because another process may have put something else there meanwhile.
+            inspect(workspace.layout.folder())?;
+        }
         Ok(workspace)
     }
 
@@ -201,8 +208,8 @@ impl Workspace {
     }
 }
 
-/// The nearest ancestor with `.geometry/`, else the git top level, else the folder itself.
-fn find_root(start: &Path) -> Result<PathBuf, WorkspaceError> {
+/// The nearest ancestor with `.geometry/`, else the git top level, else the folder itself; and whether a `.geometry/` is there.
+fn find_root(start: &Path) -> Result<(PathBuf, FolderState), WorkspaceError> {
     let none = |cause| WorkspaceError::NoFolder { path: start.to_owned(), cause };
     let start = start.canonicalize().map_err(none)?;
     if !start.is_dir() {
@@ -210,10 +217,12 @@ fn find_root(start: &Path) -> Result<PathBuf, WorkspaceError> {
     }
     for folder in start.ancestors() {
         if inspect(&folder.join(FOLDER))? == FolderState::Folder {
-            return Ok(folder.to_owned());
+            return Ok((folder.to_owned(), FolderState::Folder));
         }
     }
-    Ok(git::top_level(&start).unwrap_or(start))
+    let root = git::top_level(&start).unwrap_or(start);
+    let found = inspect(&root.join(FOLDER))?;
+    Ok((root, found))
 }
 
 /// Whether a `.geometry` is there.

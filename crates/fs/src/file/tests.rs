@@ -37,6 +37,29 @@ fn a_read_stops_at_its_bound() {
 }
 
 #[test]
+fn a_file_of_any_size_is_read_whole_and_one_that_tells_none_too() {
+    let folder = TestDir::new();
+    let path = folder.path().join("file");
+    let largest = usize::try_from(SIZED_BYTES_MAX).unwrap();
+    for size in [0, 1, 4_095, 4_096, largest - 1, largest, largest + 1] {
+        let bytes: Vec<u8> = (0..size).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let limit = u64::try_from(size).unwrap();
+        assert!(read_bounded(&path, limit).unwrap() == bytes && read_bounded(&path, limit + 1).unwrap() == bytes);
+        assert!(size == 0 || matches!(read_bounded(&path, limit - 1), Err(ReadError::TooBig { .. })));
+        // It grew after it was looked at, or was cut.
+        let file = File::open(&path).unwrap();
+        assert!(size < 2 || read_sized(&file, limit, 1).unwrap() == bytes);
+        let file = File::open(&path).unwrap();
+        assert!(read_sized(&file, limit + 9, limit + 9).unwrap() == bytes);
+        let file = File::open(&path).unwrap();
+        assert!(size < 3 || matches!(read_sized(&file, limit - 1, 1), Err(BoundedError::TooBig { .. })));
+    }
+    #[cfg(target_os = "linux")]
+    assert!(!read_bounded(Path::new("/proc/version"), 4_096).unwrap().is_empty());
+}
+
+#[test]
 fn a_named_pipe_in_a_files_place_neither_hangs_nor_reads_as_empty() {
     let dir = TestDir::new();
     let path = dir.path().join("pipe");

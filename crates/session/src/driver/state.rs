@@ -238,10 +238,12 @@ impl StateFile {
     /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.
     pub(super) fn load(dir: SessionDir<'_>) -> Result<Option<Self>, StateError> {
         let path = path(dir);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = read_bounded(&path, BYTES_MAX)?;
+        let bytes = match read_bounded(&path, BYTES_MAX) {
+            Ok(bytes) => bytes,
+            // It is not there, or its name leads nowhere.
+            Err(_) if !path.exists() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let Some((body, written)) = bytes.split_last_chunk() else { return Ok(None) };
         if checksum(body) != *written {
             return Ok(None);
