@@ -1,5 +1,6 @@
 //! What is known about the surroundings of a command before it is judged.
 
+use crate::roots::SharedLooks;
 use std::path::PathBuf;
 use std::time::SystemTime;
 use tripwire_core::policy::{OnOutside, OnPublish, Policy};
@@ -32,6 +33,8 @@ pub struct Facts {
     pub outside: OnOutside,
     /// When the session began: what was born later is the run's own.
     pub began: Option<SystemTime>,
+    /// What copies of these facts look up once for all of them.
+    pub looks: SharedLooks,
 }
 
 impl Facts {

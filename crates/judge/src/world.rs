@@ -4,11 +4,13 @@ use crate::facts::Facts;
 use crate::line::field::{Atom, Field, Fill};
 use crate::names::{StarStar, Whole, base, components, has_glob, names_in_all, speaks};
 use crate::repository::{Repo, RepoOrigin};
+use crate::roots::{RootNames, Roots};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Largest file whose text is read as code or SQL.
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
@@ -18,7 +20,7 @@ pub(crate) struct World {
     /// What the door told.
     pub(crate) facts: Facts,
     /// Looked up when a rule first asks: most lines touch nothing, and this is on the path of every call.
-    roots: OnceCell<Roots>,
+    roots: OnceCell<Arc<Roots>>,
     repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
     /// Folders that the line makes repositories.
     made: RefCell<BTreeMap<PathBuf, RepoOrigin>>,
@@ -30,13 +32,6 @@ pub(crate) struct World {
     /// Whether the line read the schedule before it writes one.
     schedule: Cell<Schedule>,
     star_star: Cell<StarStar>,
-}
-
-/// The folders that all others are measured by, as they really are.
-struct Roots {
-    workspace: PathBuf,
-    home: Option<PathBuf>,
-    temporary: Vec<PathBuf>,
 }
 
 /// Most entries of the disk that one judgement looks at.
@@ -131,12 +126,8 @@ impl World {
     }
 
     fn roots(&self) -> &Roots {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| crate::line::state::plain(path));
-        self.roots.get_or_init(|| Roots {
-            workspace: real(&self.facts.workspace),
-            home: self.facts.home.as_deref().map(real),
-            temporary: self.facts.temporary.iter().map(|path| real(path)).collect(),
-        })
+        let Facts { workspace, home, temporary, looks, .. } = &self.facts;
+        self.roots.get_or_init(|| looks.roots(RootNames { workspace, home: home.as_deref(), temporary }))
     }
 
     /// Counts one look at the disk.

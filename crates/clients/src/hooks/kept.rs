@@ -9,7 +9,7 @@ use super::memory::HookMemory;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
 use tripwire_fs::file;
-use tripwire_judge::Facts;
+use tripwire_judge::{Facts, SharedLooks};
 use tripwire_observe::Observer;
 use tripwire_session::driver::{Driver, DriverError, KnownSteps, StepWords};
 use tripwire_session::foreign::{Foreign, Notes, NotesFile};
@@ -127,7 +127,7 @@ impl KeptNotes {
     /// What the judge of commands has to know: of this process once, of the call and of the policy as they are now.
     pub(super) fn facts(&mut self, call: &HookCall, driver: &Driver, make: impl FnOnce() -> Facts) -> Facts {
         let known = self.surroundings.get_or_insert_with(make).clone();
-        Facts { cwd: call.cwd.clone(), ..known }.under(driver.policy())
+        Facts { cwd: call.cwd.clone(), looks: SharedLooks::of_one_call(), ..known }.under(driver.policy())
     }
 
     /// What the agent must not touch.

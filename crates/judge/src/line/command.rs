@@ -298,10 +298,15 @@ fn takes_value(name: &str, first: Option<&str>, option: &str) -> bool {
     if !option.starts_with('-') {
         return false;
     }
-    let is_own = |program: &&str| match program.strip_prefix(name) {
-        Some("") => true,
-        Some(rest) => rest.strip_prefix('/').is_some_and(|word| first == Some(word)),
-        None => false,
+    let letter = name.as_bytes().first();
+    let is_own = |program: &&str| {
+        // Nearly all of the table is told apart by the first letter.
+        program.as_bytes().first() == letter
+            && match program.strip_prefix(name) {
+                Some("") => true,
+                Some(rest) => rest.strip_prefix('/').is_some_and(|word| first == Some(word)),
+                None => false,
+            }
     };
     let own = VALUES.iter().filter(|(programs, _)| programs.iter().any(is_own));
     own.flat_map(|(_, options)| options.split(' ')).any(|known| known == option)
