@@ -34,6 +34,7 @@ use crate::limits::CLOCK_STEP_BACK_MS_MAX;
 use crate::policy::{Policy, PolicyError};
 use crate::rules::Rule;
 use crate::units::{EventIndex, RunMillis, StepId};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,8 @@ use serde::{Deserialize, Serialize};
 pub struct Chain {
     /// Shared, because every input is stepped on a copy of the chain.
     policy: Arc<Policy>,
-    state: State,
+    /// On the heap, because chains are moved and handed through often, and it is large.
+    state: Box<State>,
 }
 
 /// Everything that the engine remembers; bounded, whatever the length of the session (CHAIN-6).
@@ -76,8 +78,12 @@ impl Chain {
     /// # Errors
     /// When the policy contradicts itself.
     pub fn new(policy: Policy) -> Result<Self, PolicyError> {
+        Self::with_state(policy, Box::default())
+    }
+
+    fn with_state(policy: Policy, state: Box<State>) -> Result<Self, PolicyError> {
         policy.check()?;
-        Ok(Self { policy: Arc::new(policy), state: State::default() })
+        Ok(Self { policy: Arc::new(policy), state })
     }
 
     /// The frozen policy.

@@ -8,6 +8,7 @@ use crate::explain::{ExitClass, Explain};
 use crate::limits::STATE_VERSION;
 use crate::policy::Policy;
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ struct Written<'a> {
 #[derive(Deserialize)]
 struct Read {
     policy: Policy,
-    state: State,
+    state: Box<State>,
 }
 
 impl Chain {
@@ -85,7 +86,6 @@ impl Chain {
         if !rest.is_empty() {
             return Err(SnapshotError::Damaged(String::from("something follows it")));
         }
-        let chain = Self::new(read.policy).map_err(|error| SnapshotError::BadPolicy(error.to_string()))?;
-        Ok(Self { state: read.state, ..chain })
+        Self::with_state(read.policy, read.state).map_err(|error| SnapshotError::BadPolicy(error.to_string()))
     }
 }
