@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the functions that a hook runs, in the order in which it first runs them.
+"""Lists the functions that a hook runs: those of every hook first, then those of fewer, each in the order of their first run.
 
 A hook lives for a millisecond, and most of what it costs beyond its own work is code that has to be paged in. `cargo xtask
 dist` hands this list to the linker, which puts these functions side by side (packaging/ordering-cc.sh). Names that a build
@@ -105,7 +105,8 @@ def main():
     binary = os.path.abspath(sys.argv[1])
     names = functions(binary)
     starts = sorted(names)
-    order = {}
+    # How many hooks run a function; the order of the first runs is that of the entries.
+    runs = {}
     with tempfile.TemporaryDirectory() as folder:
         work, home, transcript = (os.path.join(folder, name) for name in ("work", "home", "transcript.jsonl"))
         os.mkdir(work)
@@ -123,11 +124,12 @@ def main():
                 check=True,
             )
         for text in after:
-            for address in addresses(command, work, home, text):
-                at = bisect.bisect_right(starts, address) - 1
-                if at >= 0:
-                    order.setdefault(starts[at])
-            print(f"{len(order)} functions", file=sys.stderr)
+            places = (bisect.bisect_right(starts, address) - 1 for address in addresses(command, work, home, text))
+            for place in dict.fromkeys(places):
+                if place >= 0:
+                    runs[starts[place]] = runs.get(starts[place], 0) + 1
+            print(f"{len(runs)} functions", file=sys.stderr)
+    order = sorted(runs, key=lambda start: -runs[start])
     symbols = [NUMBER_OF_A_COPY.sub("", name) for start in order for name in names[start]]
     written = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True).stdout
     print("\n".join(dict.fromkeys(NUMBER_OF_A_CRATE.sub("", written).splitlines())))
