@@ -16,18 +16,22 @@ use tripwire_core::ledger::CallEnd;
 pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
     let shared = Arc::clone(&reply.open.shared);
     let mut standing = shared.orders.follow();
-    let read = tokio::select! {
+    let mut gathered = GatheredBytes::default();
+    let end = tokio::select! {
         biased;
         _ = standing.wait_for(|standing| *standing == Standing::Stopped) => {
             reply.open.settle(CallEnd::Stopped);
             return Err(RefusedRequest::stopped(&shared.orders));
         }
-        read = collect(&mut reply) => read,
+        end = collect(&mut reply, &mut gathered) => end,
     };
-    if let Stage::Replying(reader) = &mut reply.open.stage {
-        reader.end();
+    let whole = gathered.whole();
+    match &mut reply.open.stage {
+        Stage::Replying(reader) if reader.is_plain_json() => reader.take_whole(&whole),
+        Stage::Replying(reader) => reader.end(),
+        Stage::Reserved | Stage::Sent => {}
     }
-    let Some(whole) = read else {
+    if end == Collected::Broken {
         reply.open.settle(CallEnd::Broken);
         let reason = "the provider broke off its reply";
         return Err(RefusedRequest::new(
@@ -35,7 +39,7 @@ pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
             reason,
             "look at the provider's status, then try again",
         ));
-    };
+    }
     let answer = ask_door(&reply.open).await;
     reply.open.settle(CallEnd::Complete);
     shared.upstreams.give_back(reply.connection);
@@ -48,15 +52,23 @@ pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
     }
 }
 
-/// All pieces of a reply; nothing if it broke off.
-async fn collect(reply: &mut Reply) -> Option<Bytes> {
-    let mut gathered = GatheredBytes::default();
+/// How a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Collected {
+    Whole,
+    Broken,
+}
+
+/// Gathers all pieces of a reply. What is packed is unpacked as it comes.
+async fn collect(reply: &mut Reply, gathered: &mut GatheredBytes) -> Collected {
     loop {
         match next_piece(&mut reply.body).await {
-            NextPiece::Broken => return None,
-            NextPiece::End => return Some(gathered.whole()),
+            NextPiece::Broken => return Collected::Broken,
+            NextPiece::End => return Collected::Whole,
             NextPiece::Data(data) => {
-                if let Stage::Replying(reader) = &mut reply.open.stage {
+                if let Stage::Replying(reader) = &mut reply.open.stage
+                    && !reader.is_plain_json()
+                {
                     reader.feed(&data);
                 }
                 gathered.push(data);

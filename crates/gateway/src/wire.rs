@@ -9,6 +9,7 @@ pub mod decode;
 mod facts;
 mod figure;
 mod gemini;
+mod json;
 mod members;
 mod openai_chat;
 mod openai_responses;

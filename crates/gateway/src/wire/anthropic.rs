@@ -2,10 +2,10 @@
 
 use super::facts::{Api, Delivery, InputBound, PathKind, RequestFacts, UsageTelling, WireError};
 use super::figure::Figures;
+use super::json::Json;
 use super::members::Members;
 use super::reply_facts::ReplyFacts;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
@@ -57,28 +57,28 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
     })
 }
 
-pub(super) fn whole(value: &Value, reply: &mut ReplyFacts) {
-    if value.get("type").and_then(Value::as_str) == Some("error") {
+pub(super) fn whole(value: &Json<'_>, reply: &mut ReplyFacts) {
+    if value.get("type").and_then(Json::as_str) == Some("error") {
         reply.refused(value.get("error"));
         return;
     }
     reply.named(value.get("model"));
-    for block in value.get("content").and_then(Value::as_array).into_iter().flatten() {
+    for block in value.get("content").and_then(Json::as_array).into_iter().flatten() {
         said(block, reply);
     }
     usage(value.get("usage"), reply);
     reply.is_complete = true;
 }
 
-pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
-    match value.get("type").and_then(Value::as_str).unwrap_or_default() {
+pub(super) fn event(value: &Json<'_>, reply: &mut ReplyFacts) {
+    match value.get("type").and_then(Json::as_str).unwrap_or_default() {
         "message_start" => {
-            let message = value.get("message").unwrap_or(&Value::Null);
+            let message = value.get("message").unwrap_or(&Json::Null);
             reply.named(message.get("model"));
             usage(message.get("usage"), reply);
         }
-        "content_block_start" => said(value.get("content_block").unwrap_or(&Value::Null), reply),
-        "content_block_delta" => said(value.get("delta").unwrap_or(&Value::Null), reply),
+        "content_block_start" => said(value.get("content_block").unwrap_or(&Json::Null), reply),
+        "content_block_delta" => said(value.get("delta").unwrap_or(&Json::Null), reply),
         "message_delta" => usage(value.get("usage"), reply),
         "message_stop" => reply.is_complete = true,
         "error" => reply.refused(value.get("error")),
@@ -87,23 +87,23 @@ pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
 }
 
 /// The text of a block or of a piece of one.
-fn said(block: &Value, reply: &mut ReplyFacts) {
+fn said(block: &Json<'_>, reply: &mut ReplyFacts) {
     for name in ["text", "thinking"] {
-        if let Some(text) = block.get(name).and_then(Value::as_str) {
+        if let Some(text) = block.get(name).and_then(Json::as_str) {
             reply.say(text);
         }
     }
-    if let Some(arguments) = block.get("partial_json").and_then(Value::as_str) {
+    if let Some(arguments) = block.get("partial_json").and_then(Json::as_str) {
         reply.argue(arguments.len());
     }
     if let Some(input) = block.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty())) {
-        reply.argue(input.to_string().len());
+        reply.argue(input.to_text().len());
     }
 }
 
 /// The figures so far: those of the end replace those of the beginning, field by field.
-fn usage(value: Option<&Value>, reply: &mut ReplyFacts) {
-    let Some(value) = value.filter(|value| value.is_object()) else { return };
+fn usage(value: Option<&Json<'_>>, reply: &mut ReplyFacts) {
+    let Some(value) = value.filter(|value| value.as_object().is_some()) else { return };
     let mut figures = Figures::over(value);
     let before = reply.usage.unwrap_or_default();
     let written = figures.get("cache_creation_input_tokens");

@@ -4,6 +4,7 @@
 //! the provider's own tools put in what does not stand there.
 
 use super::facts::{InputBound, RequestFacts};
+use super::json::Name;
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -342,7 +343,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         }
-        while let Some(name) = map.next_key::<String>()? {
+        while let Some(Name(name)) = map.next_key()? {
             finder.look_on(place, &name, &mut map)?;
         }
         Ok(())

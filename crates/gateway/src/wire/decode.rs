@@ -98,6 +98,11 @@ impl Decoder {
         Self { state, left: bytes_max, piece }
     }
 
+    /// Whether the bytes are the text.
+    pub(super) const fn is_identity(&self) -> bool {
+        matches!(self.state, State::Identity)
+    }
+
     /// Unpacks the next bytes into the sink.
     ///
     /// # Errors

@@ -1,18 +1,18 @@
 //! Figures out of a provider's JSON: a negative or fractional one is no figure, and makes all of them doubtful.
 
-use serde_json::Value;
+use super::json::Json;
 use tripwire_core::units::Tokens;
 
 /// The figures of an object.
 #[derive(Debug)]
 pub(super) struct Figures<'v> {
-    value: &'v Value,
+    value: &'v Json<'v>,
     /// Whether one of them was no figure.
     pub(super) is_broken: bool,
 }
 
 impl<'v> Figures<'v> {
-    pub(super) const fn over(value: &'v Value) -> Self {
+    pub(super) const fn over(value: &'v Json<'v>) -> Self {
         Self { value, is_broken: false }
     }
 

@@ -2,9 +2,9 @@
 
 use super::facts::{Api, Delivery, InputBound, PathKind, RequestFacts, UsageTelling, WireError};
 use super::figure::Figures;
+use super::json::Json;
 use super::members::Members;
 use super::reply_facts::ReplyFacts;
-use serde_json::Value;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
@@ -74,7 +74,7 @@ pub(super) fn request(members: &Members<'_>, model: &str, delivery: Delivery) ->
 }
 
 /// A chunk and a whole reply have the same form; without `alt=sse` a stream is a list of chunks.
-pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
+pub(super) fn event(value: &Json<'_>, reply: &mut ReplyFacts) {
     if let Some(list) = value.as_array() {
         list.iter().for_each(|chunk| event(chunk, reply));
         return;
@@ -84,20 +84,20 @@ pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
         return;
     }
     reply.named(value.get("modelVersion"));
-    for candidate in value.get("candidates").and_then(Value::as_array).into_iter().flatten() {
-        for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
-            reply.say(part.get("text").and_then(Value::as_str).unwrap_or_default());
-            if let Some(arguments) = part.pointer("/functionCall/args") {
-                reply.argue(arguments.to_string().len());
+    for candidate in value.get("candidates").and_then(Json::as_array).into_iter().flatten() {
+        for part in candidate.at(&["content", "parts"]).and_then(Json::as_array).into_iter().flatten() {
+            reply.say(part.get("text").and_then(Json::as_str).unwrap_or_default());
+            if let Some(arguments) = part.at(&["functionCall", "args"]) {
+                reply.argue(arguments.to_text().len());
             }
         }
-        let queries = candidate.pointer("/groundingMetadata/webSearchQueries").and_then(Value::as_array);
+        let queries = candidate.at(&["groundingMetadata", "webSearchQueries"]).and_then(Json::as_array);
         reply.server_calls = reply.server_calls.max(queries.map_or(0, |queries| queries.len() as u64));
         reply.is_complete |= candidate.get("finishReason").is_some_and(|reason| !reason.is_null());
     }
     // A prompt that was blocked has no candidates and is paid for.
     reply.is_complete |= value.get("promptFeedback").and_then(|feedback| feedback.get("blockReason")).is_some();
-    let Some(usage) = value.get("usageMetadata").filter(|usage| usage.is_object()) else { return };
+    let Some(usage) = value.get("usageMetadata").filter(|usage| usage.as_object().is_some()) else { return };
     let mut figures = Figures::over(usage);
     let prompt = figures.get("promptTokenCount").unwrap_or_default();
     let tools = figures.get("toolUsePromptTokenCount").unwrap_or_default();

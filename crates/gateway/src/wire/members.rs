@@ -2,9 +2,11 @@
 
 use super::bound::Finder;
 use super::facts::{LimitPlace, WireError};
+use super::json::Name;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use tripwire_core::units::Tokens;
@@ -32,7 +34,7 @@ pub(super) struct Members<'a> {
 }
 
 /// A name and its value; a conversation that was looked through on the way has no text of its own here.
-type Member<'a> = (String, Option<&'a RawValue>);
+type Member<'a> = (Cow<'a, str>, Option<&'a RawValue>);
 
 /// The members that carry the conversation, in any of the APIs: the longest ones, and nothing else is read of them than what
 /// [`Finder`] looks for.
@@ -67,10 +69,10 @@ impl<'a> Members<'a> {
 
     /// The value of a field that goes by any of these names; `null` counts as missing.
     pub(super) fn get(&self, names: &[&str]) -> Result<Option<&'a RawValue>, WireError> {
-        let mut found = self.list.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        let mut found = self.list.iter().filter(|(name, _)| names.contains(&name.as_ref()));
         let first = found.next();
         if let Some((name, _)) = found.next() {
-            return Err(WireError::Twice(name.clone()));
+            return Err(WireError::Twice(name.clone().into_owned()));
         }
         Ok(first.and_then(|(_, value)| *value).filter(|value| value.get() != "null"))
     }
@@ -87,6 +89,10 @@ impl<'a> Members<'a> {
 
     /// Whether a member offers tools, or names something that may: an earlier reply, a stored prompt, a cache.
     pub(super) fn offers_tools(&self) -> Result<bool, WireError> {
+        // One look at the names that are there, which are few, instead of a search for each of these.
+        if !self.list.iter().any(|(name, _)| OFFERS_TOOLS.contains(&name.as_ref())) {
+            return Ok(false);
+        }
         for name in OFFERS_TOOLS {
             if self.has(name)? {
                 return Ok(true);
@@ -103,7 +109,7 @@ impl<'a> Members<'a> {
     pub(super) fn limit(&self, names: &[&'static str]) -> Result<(Option<Tokens>, LimitPlace), WireError> {
         let name = names.last().copied().unwrap_or_default();
         // A `null` has a place of its own: putting the field a second time would be a contradiction.
-        if let Some((_, Some(value))) = self.list.iter().find(|(found, _)| names.contains(&found.as_str())) {
+        if let Some((_, Some(value))) = self.list.iter().find(|(found, _)| names.contains(&found.as_ref())) {
             let place = LimitPlace::At(self.place(value));
             return match self.get(names)? {
                 None => Ok((None, place)),
@@ -166,9 +172,9 @@ impl<'de> Visitor<'de> for Listing<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
+        while let Some(Name(name)) = map.next_key()? {
             let value = match &mut self.finder {
-                Some(finder) if CONVERSATIONS.contains(&name.as_str()) => {
+                Some(finder) if CONVERSATIONS.contains(&name.as_ref()) => {
                     finder.look_at_next(&name, &mut map)?;
                     None
                 }

@@ -2,10 +2,10 @@
 
 use super::facts::{Api, Delivery, InputBound, LimitPlace, PathKind, RequestFacts, UsageTelling, WireError};
 use super::figure::Figures;
+use super::json::Json;
 use super::members::Members;
 use super::reply_facts::ReplyFacts;
 use super::splice::Edit;
-use serde_json::Value;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
@@ -90,35 +90,35 @@ pub(super) fn include_usage(members: &Members<'_>) -> Result<Edit, WireError> {
     })
 }
 
-pub(super) fn whole(value: &Value, reply: &mut ReplyFacts) {
+pub(super) fn whole(value: &Json<'_>, reply: &mut ReplyFacts) {
     event(value, reply);
     reply.is_complete = reply.refusal.is_none();
 }
 
 /// One chunk, or a whole reply: they differ in the name of the text's object only.
-pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
+pub(super) fn event(value: &Json<'_>, reply: &mut ReplyFacts) {
     if value.get("error").is_some_and(|error| !error.is_null()) {
         reply.refused(value.get("error"));
         return;
     }
     reply.named(value.get("model"));
-    for choice in value.get("choices").and_then(Value::as_array).into_iter().flatten() {
-        let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
+    for choice in value.get("choices").and_then(Json::as_array).into_iter().flatten() {
+        let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Json::Null);
         for name in ["content", "reasoning_content", "reasoning", "refusal"] {
-            if let Some(text) = said.get(name).and_then(Value::as_str) {
+            if let Some(text) = said.get(name).and_then(Json::as_str) {
                 reply.say(text);
             }
         }
-        for call in said.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            let arguments = call.pointer("/function/arguments").and_then(Value::as_str).unwrap_or_default();
+        for call in said.get("tool_calls").and_then(Json::as_array).into_iter().flatten() {
+            let arguments = call.at(&["function", "arguments"]).and_then(Json::as_str).unwrap_or_default();
             reply.argue(arguments.len());
         }
         reply.is_complete |= choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
     }
-    if value.get("service_tier").and_then(Value::as_str) == Some("priority") {
+    if value.get("service_tier").and_then(Json::as_str) == Some("priority") {
         reply.price_per_mille = PRIORITY_PER_MILLE;
     }
-    let Some(usage) = value.get("usage").filter(|usage| usage.is_object()) else { return };
+    let Some(usage) = value.get("usage").filter(|usage| usage.as_object().is_some()) else { return };
     let mut figures = Figures::over(usage);
     let input = figures.get("prompt_tokens").unwrap_or_default();
     let output = figures.get("completion_tokens").unwrap_or_default();

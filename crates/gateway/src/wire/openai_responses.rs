@@ -2,10 +2,10 @@
 
 use super::facts::{Api, Delivery, InputBound, RequestFacts, UsageTelling, WireError};
 use super::figure::Figures;
+use super::json::Json;
 use super::members::Members;
 use super::openai_chat::{inside, tier};
 use super::reply_facts::ReplyFacts;
-use serde_json::Value;
 use tripwire_core::prices::CacheUse;
 use tripwire_core::units::Tokens;
 
@@ -38,32 +38,32 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
     })
 }
 
-pub(super) fn whole(value: &Value, reply: &mut ReplyFacts) {
+pub(super) fn whole(value: &Json<'_>, reply: &mut ReplyFacts) {
     if value.get("error").is_some_and(|error| !error.is_null()) {
         reply.refused(value.get("error"));
     }
     reply.named(value.get("model"));
-    for item in value.get("output").and_then(Value::as_array).into_iter().flatten() {
-        for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
-            reply.say(part.get("text").and_then(Value::as_str).unwrap_or_default());
+    for item in value.get("output").and_then(Json::as_array).into_iter().flatten() {
+        for part in item.get("content").and_then(Json::as_array).into_iter().flatten() {
+            reply.say(part.get("text").and_then(Json::as_str).unwrap_or_default());
         }
-        reply.argue(item.get("arguments").and_then(Value::as_str).unwrap_or_default().len());
+        reply.argue(item.get("arguments").and_then(Json::as_str).unwrap_or_default().len());
     }
     ended(value, reply);
 }
 
-pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
-    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+pub(super) fn event(value: &Json<'_>, reply: &mut ReplyFacts) {
+    let kind = value.get("type").and_then(Json::as_str).unwrap_or_default();
     match kind {
         "response.output_text.delta"
         | "response.refusal.delta"
         | "response.reasoning_text.delta"
         | "response.reasoning_summary_text.delta" => {
-            reply.say(value.get("delta").and_then(Value::as_str).unwrap_or_default());
+            reply.say(value.get("delta").and_then(Json::as_str).unwrap_or_default());
         }
-        "response.created" => reply.named(value.pointer("/response/model")),
+        "response.created" => reply.named(value.at(&["response", "model"])),
         "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
-            let response = value.get("response").unwrap_or(&Value::Null);
+            let response = value.get("response").unwrap_or(&Json::Null);
             if response.get("error").is_some_and(|error| !error.is_null()) {
                 reply.refused(response.get("error"));
             }
@@ -73,22 +73,22 @@ pub(super) fn event(value: &Value, reply: &mut ReplyFacts) {
         "error" => reply.refused(value.get("error").or(Some(value))),
         // Arguments of functions and of the provider's own tools.
         other if other.ends_with(".delta") => {
-            reply.argue(value.get("delta").and_then(Value::as_str).unwrap_or_default().len());
+            reply.argue(value.get("delta").and_then(Json::as_str).unwrap_or_default().len());
         }
         _ => {}
     }
 }
 
-fn ended(response: &Value, reply: &mut ReplyFacts) {
+fn ended(response: &Json<'_>, reply: &mut ReplyFacts) {
     let searches =
-        |item: &&Value| item.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_search_call"));
-    let items = response.get("output").and_then(Value::as_array);
+        |item: &&Json<'_>| item.get("type").and_then(Json::as_str).is_some_and(|kind| kind.ends_with("_search_call"));
+    let items = response.get("output").and_then(Json::as_array);
     reply.server_calls = items.map_or(0, |items| items.iter().filter(searches).count() as u64);
-    if response.get("service_tier").and_then(Value::as_str) == Some("priority") {
+    if response.get("service_tier").and_then(Json::as_str) == Some("priority") {
         reply.price_per_mille = reply.price_per_mille.max(2_500);
     }
     reply.is_complete = true;
-    let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return };
+    let Some(usage) = response.get("usage").filter(|usage| usage.as_object().is_some()) else { return };
     let mut figures = Figures::over(usage);
     let input = figures.get("input_tokens").unwrap_or_default();
     let output = figures.get("output_tokens").unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use super::decode::{Decoder, Encoding};
 use super::facts::Api;
+use super::json::Json;
 use super::reply_facts::ReplyFacts;
 use super::{anthropic, gemini, openai_chat, openai_responses};
-use serde_json::Value;
 use tripwire_observe::sse::EventReader;
 
 /// The longest reply in one piece of JSON that is read; a longer one is settled at what was reserved.
@@ -77,23 +77,24 @@ impl ReplyReader {
 
     /// Nothing more comes.
     pub fn end(&mut self) {
-        let Form::Json(body) = &self.form else { return };
-        match serde_json::from_slice::<Value>(body) {
-            Ok(value) => {
-                self.facts.hear_calls(self.api, &value);
-                match self.api {
-                    Api::Anthropic => anthropic::whole(&value, &mut self.facts),
-                    Api::OpenAiChat => openai_chat::whole(&value, &mut self.facts),
-                    Api::OpenAiResponses => openai_responses::whole(&value, &mut self.facts),
-                    Api::Gemini => gemini::event(&value, &mut self.facts),
-                }
-            }
-            // What came of it was paid for, as far as anyone can tell from its size.
-            Err(_) => {
-                self.facts.said_bytes = self.facts.said_bytes.max(body.len() as u64);
-                self.facts.miss_calls(&String::from_utf8_lossy(body));
-            }
+        if let Form::Json(body) = &self.form {
+            read_json(self.api, body, &mut self.facts);
         }
+    }
+
+    /// Whether the reply can be read where it stands once all of it is there: one piece of JSON that is not packed.
+    #[must_use]
+    pub const fn is_plain_json(&self) -> bool {
+        matches!(self.form, Form::Json(_)) && self.decoder.is_identity()
+    }
+
+    /// Takes all the bytes of a reply of which none was fed; nothing more comes.
+    pub fn take_whole(&mut self, bytes: &[u8]) {
+        if !self.is_plain_json() || bytes.len() > JSON_BYTES_MAX {
+            self.feed(bytes);
+            return self.end();
+        }
+        read_json(self.api, bytes, &mut self.facts);
     }
 
     /// What is known so far.
@@ -106,6 +107,23 @@ impl ReplyReader {
     #[must_use]
     pub const fn is_unreadable(&self) -> bool {
         self.is_unreadable
+    }
+}
+
+/// Reads a reply in one piece of JSON.
+fn read_json(api: Api, body: &[u8], facts: &mut ReplyFacts) {
+    let Some(value) = std::str::from_utf8(body).ok().and_then(Json::read) else {
+        // What came of it was paid for, as far as anyone can tell from its size.
+        facts.said_bytes = facts.said_bytes.max(body.len() as u64);
+        facts.miss_calls(&String::from_utf8_lossy(body));
+        return;
+    };
+    facts.hear_calls(api, &value);
+    match api {
+        Api::Anthropic => anthropic::whole(&value, facts),
+        Api::OpenAiChat => openai_chat::whole(&value, facts),
+        Api::OpenAiResponses => openai_responses::whole(&value, facts),
+        Api::Gemini => gemini::event(&value, facts),
     }
 }
 
@@ -123,7 +141,7 @@ fn read_plain(api: Api, form: &mut Form, facts: &mut ReplyFacts, plain: &[u8]) -
                     facts.is_complete = true;
                     continue;
                 }
-                let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+                let Some(value) = Json::read(&event.data) else {
                     facts.said_bytes += event.data.len() as u64;
                     facts.miss_calls(&event.data);
                     continue;

@@ -3,8 +3,8 @@
 use super::chant::ReplyWatch;
 use super::facts::Api;
 use super::figure::Figures;
+use super::json::Json;
 use super::tool_calls::CallCollector;
-use serde_json::Value;
 use tripwire_core::usage::Usage;
 
 /// What is known of a reply so far.
@@ -55,8 +55,8 @@ impl ReplyFacts {
         Self { watch: Some(ReplyWatch::default()), ..Self::default() }
     }
 
-    pub(super) fn named(&mut self, model: Option<&Value>) {
-        if let Some(model) = model.and_then(Value::as_str).filter(|model| !model.is_empty()) {
+    pub(super) fn named(&mut self, model: Option<&Json<'_>>) {
+        if let Some(model) = model.and_then(Json::as_str).filter(|model| !model.is_empty()) {
             self.model = Some(model.to_owned());
         }
     }
@@ -69,7 +69,7 @@ impl ReplyFacts {
     }
 
     /// Takes in the calls of an event or a whole reply, where somebody wants to know them.
-    pub(super) fn hear_calls(&mut self, api: Api, value: &Value) {
+    pub(super) fn hear_calls(&mut self, api: Api, value: &Json<'_>) {
         if let Some(calls) = &mut self.calls {
             calls.hear(api, value);
         }
@@ -93,9 +93,9 @@ impl ReplyFacts {
         self.usage = Some(usage);
     }
 
-    pub(super) fn refused(&mut self, error: Option<&Value>) {
-        let text = |name: &str| error.and_then(|error| error.get(name)).and_then(Value::as_str).unwrap_or_default();
-        let code = error.and_then(|error| error.get("code")).and_then(Value::as_u64);
+    pub(super) fn refused(&mut self, error: Option<&Json<'_>>) {
+        let text = |name: &str| error.and_then(|error| error.get(name)).and_then(Json::as_str).unwrap_or_default();
+        let code = error.and_then(|error| error.get("code")).and_then(Json::as_u64);
         let words = [text("type"), text("code"), text("status")];
         let is_busy = words.iter().any(|word| {
             let word = word.to_ascii_lowercase();

@@ -1,6 +1,7 @@
 //! Tool calls in replies and tool results in requests, in one form for all APIs: what hooks tell, for clients that have none.
 
 use super::facts::Api;
+use super::json::Json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tripwire_core::record::chain::Digest;
@@ -101,15 +102,15 @@ impl CallCollector {
         Some(self.calls.entry((group, index)).or_default())
     }
 
-    fn put(&mut self, index: u64, id: Option<&Value>, name: Option<&Value>, arguments: String) {
+    fn put(&mut self, index: u64, id: Option<&Json<'_>>, name: Option<&str>, arguments: String) {
         if let Some(call) = self.at(0, index) {
-            let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-            *call = WireCall { id: text(id), name: text(name), arguments };
+            let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+            *call = WireCall { id: text(id.and_then(Json::as_str)), name: text(name), arguments };
         }
     }
 
     /// Takes in an event of a stream, or a whole reply.
-    pub(super) fn hear(&mut self, api: Api, value: &Value) {
+    pub(super) fn hear(&mut self, api: Api, value: &Json<'_>) {
         match api {
             Api::Anthropic => self.anthropic(value),
             Api::OpenAiChat => self.chat(value),
@@ -118,18 +119,18 @@ impl CallCollector {
         }
     }
 
-    fn anthropic(&mut self, value: &Value) {
-        let index = value.get("index").and_then(Value::as_u64).unwrap_or_default();
-        match value.get("type").and_then(Value::as_str).unwrap_or_default() {
+    fn anthropic(&mut self, value: &Json<'_>) {
+        let index = value.get("index").and_then(Json::as_u64).unwrap_or_default();
+        match value.get("type").and_then(Json::as_str).unwrap_or_default() {
             "message" => {
-                for (index, block) in list(value.get("content")).enumerate() {
+                for (index, block) in listed(value.get("content")).enumerate() {
                     self.block(index as u64, block);
                 }
             }
-            "content_block_start" => self.block(index, value.get("content_block").unwrap_or(&Value::Null)),
+            "content_block_start" => self.block(index, value.get("content_block").unwrap_or(&Json::Null)),
             "content_block_delta" => {
                 if let (Some(piece), true) =
-                    (value.pointer("/delta/partial_json").and_then(Value::as_str), self.calls.contains_key(&(0, index)))
+                    (value.at(&["delta", "partial_json"]).and_then(Json::as_str), self.calls.contains_key(&(0, index)))
                     && let Some(call) = self.at(0, index)
                 {
                     call.arguments.push_str(piece);
@@ -139,30 +140,30 @@ impl CallCollector {
         }
     }
 
-    fn block(&mut self, index: u64, block: &Value) {
-        if block.get("type").and_then(Value::as_str) == Some("tool_use") {
+    fn block(&mut self, index: u64, block: &Json<'_>) {
+        if block.get("type").and_then(Json::as_str) == Some("tool_use") {
             let input = block.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
-            let input = input.map(Value::to_string).unwrap_or_default();
-            self.put(index, block.get("id"), block.get("name"), input);
+            let input = input.map(Json::to_text).unwrap_or_default();
+            self.put(index, block.get("id"), block.get("name").and_then(Json::as_str), input);
         }
     }
 
-    fn chat(&mut self, value: &Value) {
-        for choice in list(value.get("choices")) {
-            let group = choice.get("index").and_then(Value::as_u64).unwrap_or_default();
-            let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
-            for (place, piece) in list(said.get("tool_calls")).enumerate() {
-                let index = piece.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
-                let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
+    fn chat(&mut self, value: &Json<'_>) {
+        for choice in listed(value.get("choices")) {
+            let group = choice.get("index").and_then(Json::as_u64).unwrap_or_default();
+            let said = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Json::Null);
+            for (place, piece) in listed(said.get("tool_calls")).enumerate() {
+                let index = piece.get("index").and_then(Json::as_u64).unwrap_or(place as u64);
+                let id = piece.get("id").and_then(Json::as_str).unwrap_or_default();
                 self.piece(group, index, id, piece.get("function").or_else(|| piece.get("custom")));
             }
-            if let Some(function) = said.get("function_call").filter(|function| function.is_object()) {
+            if let Some(function) = said.get("function_call").filter(|function| function.as_object().is_some()) {
                 self.piece(group, u64::MAX, "", Some(function));
             }
         }
     }
 
-    fn piece(&mut self, group: u64, index: u64, id: &str, function: Option<&Value>) {
+    fn piece(&mut self, group: u64, index: u64, id: &str, function: Option<&Json<'_>>) {
         let next = self.calls.len() as u64;
         let slot = *self.slots.entry((group, index)).or_insert(next);
         // Some servers give every call the same index: another id is another call.
@@ -170,7 +171,7 @@ impl CallCollector {
         let slot = if self.calls.get(&(group, slot)).is_some_and(is_other) { next } else { slot };
         self.slots.insert((group, index), slot);
         let Some(call) = self.at(group, slot) else { return };
-        let text = |name: &str| function.and_then(|function| function.get(name)).and_then(Value::as_str);
+        let text = |name: &str| function.and_then(|function| function.get(name)).and_then(Json::as_str);
         if !id.is_empty() {
             id.clone_into(&mut call.id);
         }
@@ -181,49 +182,49 @@ impl CallCollector {
         call.arguments.push_str(text("arguments").or_else(|| text("input")).unwrap_or_default());
     }
 
-    fn responses(&mut self, value: &Value) {
-        match value.get("type").and_then(Value::as_str).unwrap_or_default() {
+    fn responses(&mut self, value: &Json<'_>) {
+        match value.get("type").and_then(Json::as_str).unwrap_or_default() {
             "response.output_item.added" | "response.output_item.done" => {
-                self.item(value.get("item").unwrap_or(&Value::Null));
+                self.item(value.get("item").unwrap_or(&Json::Null));
             }
             "response.completed" => {
-                list(value.pointer("/response/output")).for_each(|item| self.item(item));
+                listed(value.at(&["response", "output"])).for_each(|item| self.item(item));
             }
-            _ if value.get("object").and_then(Value::as_str) == Some("response") => {
-                list(value.get("output")).for_each(|item| self.item(item));
+            _ if value.get("object").and_then(Json::as_str) == Some("response") => {
+                listed(value.get("output")).for_each(|item| self.item(item));
             }
             _ => {}
         }
     }
 
-    fn item(&mut self, item: &Value) {
-        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+    fn item(&mut self, item: &Json<'_>) {
+        let kind = item.get("type").and_then(Json::as_str).unwrap_or_default();
         if !kind.ends_with("_call") || PROVIDERS_OWN.contains(&kind) {
             return;
         }
         let id = item.get("call_id").or_else(|| item.get("id"));
-        let known = self.calls.iter().find(|(_, call)| id.and_then(Value::as_str) == Some(call.id.as_str()));
+        let known = self.calls.iter().find(|(_, call)| id.and_then(Json::as_str) == Some(call.id.as_str()));
         let index = known.map_or(self.calls.len() as u64, |((_, index), _)| *index);
         let arguments = ["arguments", "input", "action", "operation"].into_iter().find_map(|name| item.get(name));
         let arguments = match arguments {
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-            None => item.to_string(),
+            Some(Json::Text(text)) => text.clone().into_owned(),
+            Some(other) => other.to_text(),
+            None => item.to_text(),
         };
-        let name = item.get("name").cloned().unwrap_or_else(|| Value::from(kind.trim_end_matches("_call")));
-        self.put(index, id, Some(&name), arguments);
+        let name = item.get("name").map_or(Some(kind.trim_end_matches("_call")), Json::as_str);
+        self.put(index, id, name, arguments);
     }
 
-    fn gemini(&mut self, value: &Value) {
+    fn gemini(&mut self, value: &Json<'_>) {
         if let Some(chunks) = value.as_array() {
             chunks.iter().for_each(|chunk| self.gemini(chunk));
             return;
         }
-        for candidate in list(value.get("candidates")) {
-            for part in list(candidate.pointer("/content/parts")) {
+        for candidate in listed(value.get("candidates")) {
+            for part in listed(candidate.at(&["content", "parts"])) {
                 let Some(call) = part.get("functionCall") else { continue };
-                let arguments = call.get("args").map(Value::to_string).unwrap_or_default();
-                self.put(self.calls.len() as u64, call.get("id"), call.get("name"), arguments);
+                let arguments = call.get("args").map(Json::to_text).unwrap_or_default();
+                self.put(self.calls.len() as u64, call.get("id"), call.get("name").and_then(Json::as_str), arguments);
             }
         }
     }
@@ -353,6 +354,12 @@ pub fn is_by_place(id: &str) -> bool {
 
 const BY_PLACE: &str = "call-";
 
+/// The values of a list in a reply.
+fn listed<'v, 't>(value: Option<&'v Json<'t>>) -> impl Iterator<Item = &'v Json<'t>> {
+    value.and_then(Json::as_array).into_iter().flatten()
+}
+
+/// The same in a request.
 fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
@@ -377,7 +384,7 @@ mod tests {
 
     fn collected(api: Api, events: &[&str]) -> Vec<WireCall> {
         let mut calls = CallCollector::default();
-        events.iter().for_each(|event| calls.hear(api, &serde_json::from_str(event).unwrap()));
+        events.iter().for_each(|event| calls.hear(api, &Json::read(event).unwrap()));
         let request = read_conversation(api, b"{}", "m").unwrap();
         calls.calls(&request)
     }
@@ -492,7 +499,8 @@ mod tests {
         for number in 0..=CALLS_MAX {
             assert!(!calls.has_missed());
             let call = serde_json::json!({"functionCall": {"name": "f", "args": {"n": number}}});
-            calls.hear(Api::Gemini, &serde_json::json!({"candidates": [{"content": {"parts": [call]}}]}));
+            let reply = serde_json::json!({"candidates": [{"content": {"parts": [call]}}]}).to_string();
+            calls.hear(Api::Gemini, &Json::read(&reply).unwrap());
         }
         assert!(calls.has_missed());
     }
@@ -562,10 +570,8 @@ mod tests {
         let request = read_conversation(Api::Gemini, body.as_bytes(), "m").unwrap();
         assert_eq!(request.results[0].id, "call-0");
         let mut calls = CallCollector::default();
-        calls.hear(
-            Api::Gemini,
-            &serde_json::json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "b"}}]}}]}),
-        );
+        let reply = r#"{"candidates": [{"content": {"parts": [{"functionCall": {"name": "b"}}]}}]}"#;
+        calls.hear(Api::Gemini, &Json::read(reply).unwrap());
         assert_eq!(calls.calls(&request)[0].id, "call-1");
     }
 }

@@ -90,6 +90,27 @@ fn gate_8_every_reply_is_counted_alike_under_every_cut_and_every_encoding() {
 }
 
 #[test]
+fn gate_8_a_reply_that_is_taken_as_a_whole_is_counted_as_in_pieces_and_so_is_one_that_breaks_off() {
+    for fixture in all() {
+        for (encoding, bytes) in packed(fixture.body.as_bytes()) {
+            let new = || ReplyReader::new(fixture.api, fixture.content_type, encoding);
+            let mut reader = new();
+            reader.take_whole(&bytes);
+            assert_read(&fixture, &reader, &format!("{encoding:?} as a whole"));
+            for end in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+                let (mut whole, mut pieces) = (new(), new());
+                let begin = bytes.get(..end).unwrap();
+                whole.take_whole(begin);
+                begin.chunks(7).for_each(|piece| pieces.feed(piece));
+                pieces.end();
+                let seen = |reader: &ReplyReader| (format!("{:?}", reader.facts()), reader.is_unreadable());
+                assert_eq!(seen(&whole), seen(&pieces), "{} {encoding:?} of {end} bytes", fixture.name);
+            }
+        }
+    }
+}
+
+#[test]
 fn gate_8_a_small_reply_that_unpacks_to_a_huge_one_is_not_unpacked() {
     let bomb = vec![b' '; 3 << 20];
     for (encoding, bytes) in packed(&bomb) {
