@@ -15,9 +15,19 @@ use hyper::{Method, Request};
 use tripwire_core::family::KeyHeader;
 
 /// Headers that belong to one connection.
-const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+static HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-authenticate"),
+    HeaderName::from_static("proxy-authorization"),
+    HeaderName::from_static("proxy-connection"),
+];
 /// Headers that carry a credential.
-const CREDENTIALS: [HeaderName; 4] = [
+static CREDENTIALS: [HeaderName; 4] = [
     AUTHORIZATION,
     HeaderName::from_static("x-api-key"),
     HeaderName::from_static("x-goog-api-key"),
@@ -103,14 +113,15 @@ pub(crate) fn outgoing(
 /// The headers without those that belong to the connection they came on.
 pub(crate) fn passed_on(headers: HeaderMap) -> HeaderMap {
     let mut passed = headers;
+    // Most heads have none of them, and few names: one look at those costs less than a search for each of these.
+    if !passed.keys().any(|name| HOP_BY_HOP.contains(name)) {
+        return passed;
+    }
     let named: Vec<HeaderValue> = passed.get_all(CONNECTION).iter().cloned().collect();
     for name in named.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
         passed.remove(name.trim());
     }
     HOP_BY_HOP.iter().for_each(|name| drop(passed.remove(name)));
-    for name in ["keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"] {
-        passed.remove(name);
-    }
     passed
 }
 
