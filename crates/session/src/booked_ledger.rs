@@ -144,9 +144,8 @@ impl BookedLedger {
     }
 
     fn write_call(&mut self, call: &SettledCall, took: Duration) {
-        let record = LedgerRecord::Settled(Box::new(call.clone()));
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let written = self.book.append_call(&record, clock::now(), took_ms);
+        let written = self.book.append_call(call, clock::now(), took_ms);
         self.hear(written);
     }
 

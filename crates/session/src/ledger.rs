@@ -102,32 +102,25 @@ impl LedgerBook {
     /// # Errors
     /// When they could not be written for certain.
     pub fn append(&mut self, records: &[LedgerRecord], now: WallClock) -> Result<(), DriverError> {
-        self.write(records, now, &BTreeMap::new())
+        let mut entries = Vec::with_capacity(records.len());
+        for record in records {
+            let body = canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(record) })?;
+            entries.push(Entry { body: Cow::Owned(body), durations_ms: BTreeMap::new(), wall_ms: now.epoch_ms() });
+        }
+        self.write(entries)
     }
 
     /// Writes the record of a settled call that took so long.
     ///
     /// # Errors
     /// See [`Self::append`].
-    pub fn append_call(&mut self, record: &LedgerRecord, now: WallClock, took_ms: u64) -> Result<(), DriverError> {
-        self.write(std::slice::from_ref(record), now, &BTreeMap::from([(CALL_DURATION.to_owned(), took_ms)]))
+    pub fn append_call(&mut self, call: &SettledCall, now: WallClock, took_ms: u64) -> Result<(), DriverError> {
+        let body = canonical::to_string(&CallBody { ledger: CallRecord::Settled(call) })?;
+        let durations_ms = BTreeMap::from([(CALL_DURATION.to_owned(), took_ms)]);
+        self.write(vec![Entry { body: Cow::Owned(body), durations_ms, wall_ms: now.epoch_ms() }])
     }
 
-    fn write(
-        &mut self,
-        records: &[LedgerRecord],
-        now: WallClock,
-        durations_ms: &BTreeMap<String, u64>,
-    ) -> Result<(), DriverError> {
-        let mut bodies = Vec::with_capacity(records.len());
-        for record in records {
-            bodies.push(canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(record) })?);
-        }
-        let wall_ms = now.epoch_ms();
-        let entries = bodies
-            .iter()
-            .map(|body| Entry { body: Cow::Borrowed(body.as_str()), durations_ms: durations_ms.clone(), wall_ms })
-            .collect();
+    fn write(&mut self, entries: Vec<Entry<'_>>) -> Result<(), DriverError> {
         match self.journal.append(&Batch { entries, durability: Durability::Grouped, after: None })? {
             Append::Ack(_) => Ok(()),
             Append::Fenced(_) => Err(DriverError::Fenced),
@@ -194,11 +187,34 @@ struct LedgerBody<'a> {
     ledger: Cow<'a, LedgerRecord>,
 }
 
+/// The body of a settled call's record, which its caller keeps: the same text as that of [`LedgerRecord::Settled`].
+#[derive(serde::Serialize)]
+struct CallBody<'a> {
+    ledger: CallRecord<'a>,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+enum CallRecord<'a> {
+    Settled(&'a SettledCall),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tripwire_core::label::Label;
     use tripwire_testing::TestDir;
+
+    #[test]
+    fn gate_8_a_call_that_is_lent_is_written_as_its_record() {
+        let text = r#"{"day":{"day":19,"month":11,"year":2026},"end":"complete","microUsd":5,"model":"m","path":[{"kind":"key","name":"a"}],"provider":"p","reserved":9,"status":200,"usage":{"cacheRead":0,"cacheWrite":0,"freshInput":10,"output":760,"reasoning":0}}"#;
+        let call: SettledCall = serde_json::from_str(text).unwrap();
+        let record = LedgerRecord::Settled(Box::new(call.clone()));
+        let owned = canonical::to_string(&LedgerBody { ledger: Cow::Borrowed(&record) }).unwrap();
+        assert_eq!(canonical::to_string(&CallBody { ledger: CallRecord::Settled(&call) }).unwrap(), owned);
+        let read: LedgerBody<'_> = serde_json::from_str(&owned).unwrap();
+        assert_eq!(*read.ledger, record);
+    }
 
     #[test]
     fn gate_8_what_is_in_the_ledger_is_read_back_by_the_next_process_and_looking_makes_nothing() {

@@ -1,7 +1,7 @@
 //! Model calls of the ledger.
 
 use crate::receiver::{points, texts};
-use crate::{Fixture, Receiver, key, settled};
+use crate::{Fixture, Receiver, call, key, settled};
 use std::collections::BTreeMap;
 use tripwire_core::ledger::{AccountId, AccountKind, CallEnd};
 use tripwire_secrets::Redactor;
@@ -18,8 +18,8 @@ fn gate_8_a_model_call_is_a_span_and_metrics_with_the_names_of_the_conventions()
     let exporter = fixture.export(&receiver.address, Redactor::default());
     exporter.follow(Source::Calls);
     // What was written before is not exported, what is written from here on is, however late the exporter's thread begins.
-    book.append_call(&settled("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
-    book.append_call(&settled("gemini-3-pro", key("ci"), CallEnd::Stopped), now, 10).unwrap();
+    book.append_call(&call("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
+    book.append_call(&call("gemini-3-pro", key("ci"), CallEnd::Stopped), now, 10).unwrap();
     let session = vec![AccountId::new(AccountKind::Session, "a-run")];
     book.append(&[settled("gpt-5", session, CallEnd::Complete)], now).unwrap();
     drop(exporter);

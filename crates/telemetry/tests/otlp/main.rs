@@ -54,7 +54,12 @@ impl Fixture {
 
 /// A call as the gateway settles it.
 fn settled(model: &str, path: Vec<AccountId>, end: CallEnd) -> LedgerRecord {
-    LedgerRecord::Settled(Box::new(SettledCall {
+    LedgerRecord::Settled(Box::new(call(model, path, end)))
+}
+
+/// A call that was settled.
+fn call(model: &str, path: Vec<AccountId>, end: CallEnd) -> SettledCall {
+    SettledCall {
         path,
         day: UtcDate { year: 2026, month: 11, day: 16 },
         provider: Label::cut("main"),
@@ -76,7 +81,7 @@ fn settled(model: &str, path: Vec<AccountId>, end: CallEnd) -> LedgerRecord {
         excess: MicroUsd::ZERO,
         price_estimated: false,
         request: None,
-    }))
+    }
 }
 
 fn key(name: &str) -> Vec<AccountId> {

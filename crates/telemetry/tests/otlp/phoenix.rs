@@ -1,6 +1,6 @@
 //! A real receiver: Phoenix (`pip install arize-phoenix`), where it is installed.
 
-use crate::{Fixture, key, settled};
+use crate::{Fixture, call, key};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -78,7 +78,7 @@ fn gate_8_phoenix_takes_the_spans_and_shows_them() {
     let exporter = fixture.export(&phoenix.address, Redactor::default());
     exporter.follow(Source::Calls);
     let now = WallClock::from_epoch_ms(1_763_000_005_000);
-    book.append_call(&settled("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
+    book.append_call(&call("claude-sonnet-4-5", key("ci"), CallEnd::Complete), now, 2_500).unwrap();
     drop(exporter);
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use tripwire_core::label::Label;
-use tripwire_core::ledger::{AccountId, CallEnd, LedgerRecord, SettledCall, UtcDate};
+use tripwire_core::ledger::{AccountId, CallEnd, SettledCall, UtcDate};
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_core::usage::{FigureSource, Usage};
 use tripwire_session::ledger::LedgerBook;
@@ -219,7 +219,7 @@ fn gate_8_a_kill_between_settlement_and_journal_counts_what_was_settled_once() {
         request: None,
     };
     let mut book = LedgerBook::open(&Layout::at(&fixture.geometry())).unwrap();
-    book.append_call(&LedgerRecord::Settled(Box::new(call)), WallClock::from_epoch_ms(1), 1).unwrap();
+    book.append_call(&call, WallClock::from_epoch_ms(1), 1).unwrap();
     book.sync().unwrap();
     drop(book);
     let engine = engine(&provider);
