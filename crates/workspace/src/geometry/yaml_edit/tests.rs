@@ -179,7 +179,7 @@ fn hostile_texts_are_quoted_so_that_they_read_back_exactly() {
 fn random_edits_of_random_styles_are_exact_or_refused() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut exact = 0_u32;
-    let rounds = sized(250, 3_000);
+    let rounds = sized(500, 3_000);
     for round in 0..rounds {
         let text = random.document();
         let edit = random.edit();
