@@ -218,7 +218,10 @@ impl Ratio {
     /// From millionths, capped at one.
     #[must_use]
     pub const fn from_millionths(millionths: u32) -> Self {
-        Self(if millionths > Self::SCALE { Self::SCALE } else { millionths })
+        match millionths {
+            ..=Self::SCALE => Self(millionths),
+            _ => Self(Self::SCALE),
+        }
     }
 
     /// From per mille, capped at one.

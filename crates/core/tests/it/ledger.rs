@@ -7,8 +7,8 @@ use crate::written::members;
 use std::collections::BTreeMap;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{
-    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError, SettledCall,
-    UtcDate,
+    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError,
+    SettledCall, UtcDate,
 };
 use tripwire_core::units::{Count, MicroUsd};
 use tripwire_core::usage::{FigureSource, Usage};
