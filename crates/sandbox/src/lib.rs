@@ -4,6 +4,9 @@
 //! so that it can be frozen, thawed and ended with every descendant, and proves it with a [`Receipt`]. The crate knows nothing
 //! of agents, policy or JSON.
 //!
+//! Beside them lies what else of the program needs unsafe code: `early` answers before `main`, with memory from `memory`, and
+//! `last_word` and `interrupts` deal with signals.
+//!
 //! The layers are put on in the order of the file names in `layers/`; a layer that cannot be put on means that nothing is run,
 //! and the refusal names it. A program that uses this crate calls [`inner_main`] first thing in its `main`: the clean inner
 //! stage is the same binary, executed again.
