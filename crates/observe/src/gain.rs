@@ -1,8 +1,8 @@
 //! What a result brought that was not known before: the one observation that needs a memory.
 
+use super::hex;
 use super::words::Words;
 use alloc::string::String;
-use core::fmt::Write as _;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tripwire_core::chain::event::Gain;
@@ -81,8 +81,7 @@ impl Serialize for SeenWords {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(SLOTS.saturating_mul(32));
         for bits in self.now.iter().chain(&self.before) {
-            // Writing into a String cannot fail.
-            let _written = write!(text, "{bits:016x}");
+            hex::push(&mut text, &bits.to_be_bytes());
         }
         serializer.serialize_str(&text)
     }
@@ -98,8 +97,7 @@ impl<'de> Deserialize<'de> for SeenWords {
             return Err(D::Error::custom("the remembered words are not of the expected length"));
         }
         for (slot, group) in slots.zip(groups) {
-            let digits = core::str::from_utf8(group).map_err(D::Error::custom)?;
-            *slot = u64::from_str_radix(digits, 16).map_err(D::Error::custom)?;
+            *slot = hex::number(group).ok_or_else(|| D::Error::custom("the remembered words are no digits"))?;
         }
         Ok(seen)
     }

@@ -44,6 +44,7 @@ mod duration;
 mod error_kind;
 mod facts;
 mod gain;
+mod hex;
 mod json;
 mod learned;
 mod lines;

@@ -5,12 +5,12 @@
 //! one direction may be progress and counts; one that turns back is volatile. A plain word must have changed several times,
 //! in the midst of many that never did. A result that differs in volatile words only is shown as the one before it.
 
+use super::hex;
 use super::result_word::{Class, Piece, Pieces, RANDOM_MARK, Word, in_word};
 use super::words::hash_bytes;
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write as _;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tripwire_core::label::Label;
@@ -365,10 +365,10 @@ fn word_at(normal: &[u8], words: &ResultWords, place: u8) -> Option<Label> {
 impl Serialize for ResultWords {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(self.ends.len().saturating_mul(8).saturating_add(32));
-        // Writing into a String cannot fail.
-        let _written = write!(text, "{:016x}{:016x}", self.count, self.frame);
+        hex::push(&mut text, &u64::try_from(self.count).unwrap_or(u64::MAX).to_be_bytes());
+        hex::push(&mut text, &self.frame.to_be_bytes());
         for word in &self.ends {
-            let _written = write!(text, "{:08x}", word.0);
+            hex::push(&mut text, &word.0.to_be_bytes());
         }
         serializer.serialize_str(&text)
     }
@@ -377,17 +377,18 @@ impl Serialize for ResultWords {
 impl<'de> Deserialize<'de> for ResultWords {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let (head, ends) = text.split_at_checked(32).ok_or_else(|| D::Error::custom("a result has no frame"))?;
-        let (count, frame) = head.split_at_checked(16).ok_or_else(|| D::Error::custom("a result has no frame"))?;
-        let count = usize::from_str_radix(count, 16).map_err(D::Error::custom)?;
-        let frame = u64::from_str_radix(frame, 16).map_err(D::Error::custom)?;
-        let (groups, rest) = ends.as_bytes().as_chunks::<8>();
+        let no_frame = || D::Error::custom("a result has no frame");
+        let (head, ends) = text.as_bytes().split_at_checked(32).ok_or_else(no_frame)?;
+        let (count, frame) = head.split_at_checked(16).ok_or_else(no_frame)?;
+        let count = hex::number(count).and_then(|count| usize::try_from(count).ok()).ok_or_else(no_frame)?;
+        let frame = hex::number(frame).ok_or_else(no_frame)?;
+        let (groups, rest) = ends.as_chunks::<8>();
         if groups.len() > END_WORDS.saturating_mul(2) || !rest.is_empty() {
             return Err(D::Error::custom("the words of a result are not of the expected length"));
         }
         let word = |group: &[u8; 8]| {
-            let digits = core::str::from_utf8(group).map_err(D::Error::custom)?;
-            u32::from_str_radix(digits, 16).map(Word).map_err(D::Error::custom)
+            let number = hex::number(group).and_then(|number| u32::try_from(number).ok());
+            number.map(Word).ok_or_else(|| D::Error::custom("the words of a result are no digits"))
         };
         Ok(Self { count, frame, ends: groups.iter().map(word).collect::<Result<_, _>>()? })
     }
