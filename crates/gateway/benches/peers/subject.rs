@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
+/// How long a peer may take to listen: LiteLLM imports for minutes on a machine that has other work.
+const START_WAIT: Duration = Duration::from_secs(300);
+
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
@@ -112,7 +115,9 @@ impl Subject {
     }
 
     fn portkey(provider: SocketAddr) -> Option<Self> {
-        let script = program("PORTKEY", "portkey-gateway", "`npm install @portkey-ai/gateway`")?;
+        // With a newer server below it, each of its streams ends in a 500 (`TypeError: immutable`).
+        let how = "`npm install @portkey-ai/gateway` with `{\"overrides\": {\"@hono/node-server\": \"1.3.3\"}}` in package.json";
+        let script = program("PORTKEY", "portkey-gateway", how)?;
         let dir = TempDir::new().expect("a folder");
         let address = free();
         let mut command = Command::new("node");
@@ -146,7 +151,7 @@ impl Subject {
 
     /// Waits until it listens.
     pub(crate) async fn ready(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(120);
+        let deadline = Instant::now() + START_WAIT;
         while TcpStream::connect(self.address).await.is_err() {
             assert!(Instant::now() < deadline, "{} does not listen", self.name);
             tokio::time::sleep(Duration::from_millis(50)).await;
