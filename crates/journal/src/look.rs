@@ -16,7 +16,7 @@ use crate::line::{self, Tail};
 use crate::paths::SessionPaths;
 use crate::recover::{Recovery, View};
 use crate::segment;
-use crate::storage::{Storage, offset};
+use crate::storage::Storage;
 
 impl<S: Storage + Clone> Journal<S> {
     /// Opens a session's journal for reading only: every write through it is refused. A journal that is damaged at its end, or
@@ -103,12 +103,7 @@ fn walk<S: Storage>(
         let length = usize::try_from(size.saturating_sub(place.end)).unwrap_or(usize::MAX).min(SEGMENT_READ_MAX);
         let bytes = recovery.read(place.segment, place.end, length)?;
         let Ok(scan) = segment::scan(&bytes, place.tail, recovery.check, |_line, _raw| Ok::<(), Infallible>(()));
-        let reached = Place {
-            end: place.end + offset(scan.valid),
-            last: if scan.valid == 0 { place.last } else { place.end + offset(scan.last) },
-            segment: place.segment,
-            tail: scan.tail,
-        };
+        let reached = scan.reached(&place);
         let rest = bytes.get(scan.valid..).unwrap_or_default();
         match scan.fault {
             None if place.segment < last => place = Place::start_of(place.segment + 1, scan.tail),

@@ -230,12 +230,7 @@ impl<S: Storage> Recovery<'_, S> {
             }
             let bytes = self.read(place.segment, place.end, length)?;
             let scan = self.scan(&bytes, place.tail);
-            let reached = Place {
-                end: place.end + offset(scan.valid),
-                last: if scan.valid == 0 { place.last } else { place.end + offset(scan.last) },
-                segment: place.segment,
-                tail: scan.tail,
-            };
+            let reached = scan.reached(&place);
             match scan.fault {
                 None if place.segment < last => {
                     place = Place::start_of(place.segment + 1, scan.tail);

@@ -1,8 +1,10 @@
 //! Segments: the files that the journal is cut into, so that opening and reading touch a bounded part of it.
 
 use super::error::{Damage, DamageCause};
+use super::head::Place;
 use super::line::{Line, LineFault, Tail};
 use crate::names;
+use crate::storage::offset;
 
 /// How a line is checked against the chain.
 pub(crate) type LineCheck = for<'text> fn(&'text [u8], &Tail) -> Result<Line<'text>, LineFault>;
@@ -40,6 +42,18 @@ pub(crate) struct Scan {
     pub(crate) last: usize,
     /// Why the rest, if any, is not valid.
     pub(crate) fault: Option<LineFault>,
+}
+
+impl Scan {
+    /// The place behind the valid lines, where the piece began at another one.
+    pub(crate) fn reached(&self, begin: &Place) -> Place {
+        Place {
+            end: begin.end + offset(self.valid),
+            last: if self.valid == 0 { begin.last } else { begin.end + offset(self.last) },
+            segment: begin.segment,
+            tail: self.tail,
+        }
+    }
 }
 
 /// Walks over lines as long as they continue the chain, and shows each one.

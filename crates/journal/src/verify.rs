@@ -120,8 +120,13 @@ struct Snapshot {
 impl Snapshot {
     fn take<S: Storage>(storage: &S, paths: &SessionPaths) -> Result<Self, JournalError> {
         let head_path = paths.head();
-        let lock = match storage.open(&head_path, OpenMode::Read) {
-            Ok(_there) => match storage.lock(&head_path, LOCK_WAIT) {
+        let file = match storage.open(&head_path, OpenMode::Read) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(JournalError::io("open", &head_path, error)),
+        };
+        let lock = match &file {
+            Some(_) => match storage.lock(&head_path, LOCK_WAIT) {
                 Ok(lock) => Some(lock),
                 // A read-only copy has no writers to wait for.
                 Err(error) if is_read_only(&error) => None,
@@ -130,13 +135,11 @@ impl Snapshot {
                 }
                 Err(error) => return Err(JournalError::io("lock", &head_path, error)),
             },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(JournalError::io("open", &head_path, error)),
+            None => None,
         };
-        let head = match storage.open(&head_path, OpenMode::Read) {
-            Ok(file) => head::read(storage, &file, &head_path, &mut HeadImage::default())?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(JournalError::io("open", &head_path, error)),
+        let head = match &file {
+            Some(file) => head::read(storage, file, &head_path, &mut HeadImage::default())?,
+            None => None,
         };
         let names = storage.list(paths.dir()).map_err(|error| JournalError::io("list", paths.dir(), error))?;
         let (count, missing) = match segment::numbers(&names) {

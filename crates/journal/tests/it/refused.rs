@@ -12,7 +12,7 @@ use std::time::Duration;
 use tripwire_journal::blob::{BLOB_BYTES_MAX, BlobPointer, Blobs};
 use tripwire_journal::note::Signer;
 use tripwire_journal::storage::simulated::SimulatedDisk;
-use tripwire_journal::storage::{OpenMode, Storage, read_file, replace};
+use tripwire_journal::storage::{OpenMode, Storage, read_file, read_range, replace};
 use tripwire_journal::verify::{Trust, verify};
 use tripwire_journal::wall_clock::WallClock;
 use tripwire_journal::{
@@ -27,11 +27,12 @@ struct RefusingDisk {
     inner: SimulatedDisk,
     calls_left: Rc<Cell<i64>>,
     kind: io::ErrorKind,
+    locks_refused: Option<io::ErrorKind>,
 }
 
 impl RefusingDisk {
     fn new(inner: &SimulatedDisk, calls: i64, kind: io::ErrorKind) -> Self {
-        Self { inner: inner.clone(), calls_left: Rc::new(Cell::new(calls)), kind }
+        Self { inner: inner.clone(), calls_left: Rc::new(Cell::new(calls)), kind, locks_refused: None }
     }
 
     fn has_refused(&self) -> bool {
@@ -97,6 +98,9 @@ impl Storage for RefusingDisk {
     }
 
     fn lock(&self, path: &Path, wait: Duration) -> io::Result<Self::Lock> {
+        if let Some(kind) = self.locks_refused {
+            return Err(kind.into());
+        }
         self.admit()?.lock(path, wait)
     }
 }
@@ -290,6 +294,39 @@ fn one_record_costs_one_small_read_and_many_cost_few_reads() -> Outcome {
     let long = format!("\"{}\"", "y".repeat(40_000));
     put(&mut journal, &long)?;
     assert_eq!(journal.read(journal.find(150)?, 1)?.records[0].body, long, "a line that does not fit the small read");
+    Ok(())
+}
+
+#[test]
+fn log_4_a_copy_that_nobody_may_write_is_verified_without_the_lock() {
+    let prepared = prepared();
+    let verified = |kind| {
+        let disk = RefusingDisk::new(&prepared, i64::MAX, io::ErrorKind::Other);
+        verify(&RefusingDisk { locks_refused: kind, ..disk }, &paths(), &Trust::default())
+    };
+    let usual = verified(None).unwrap();
+    for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+        assert_eq!(verified(Some(kind)).unwrap(), usual, "{kind}");
+    }
+    let held = verified(Some(io::ErrorKind::WouldBlock));
+    assert!(matches!(held, Err(JournalError::Locked { .. })), "{held:?}");
+    let broken = verified(Some(io::ErrorKind::Other));
+    assert!(matches!(broken, Err(JournalError::Io { action: "lock", .. })), "{broken:?}");
+}
+
+#[test]
+fn an_interrupted_read_is_made_again() -> Outcome {
+    let inner = SimulatedDisk::new(1);
+    inner.create_dir(Path::new("/d"))?;
+    let path = Path::new("/d/file");
+    replace(&inner, path, b"contents")?;
+    let disk = RefusingDisk::new(&inner, 1, io::ErrorKind::Interrupted);
+    let file = disk.open(path, OpenMode::Read)?;
+    assert_eq!(read_range(&disk, &file, 3, 99)?, b"tents");
+    assert!(disk.has_refused());
+    let disk = RefusingDisk::new(&inner, 1, io::ErrorKind::Other);
+    let file = disk.open(path, OpenMode::Read)?;
+    assert!(read_range(&disk, &file, 3, 99).is_err_and(|error| error.kind() == io::ErrorKind::Other));
     Ok(())
 }
 

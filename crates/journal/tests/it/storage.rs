@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::storage::simulated::{Faults, SimulatedDisk};
 use tripwire_journal::storage::{Disk, OpenMode, Storage, read_file, read_range, replace};
 
@@ -161,5 +162,29 @@ fn a_failed_sync_is_not_healed_by_another_one() -> io::Result<()> {
         lost += usize::from(read_file(&disk, path, 100)?.as_deref() != Some(b"precious"));
     }
     assert!(lost > 50, "{lost} of 200 lost something");
+    Ok(())
+}
+
+#[test]
+fn a_kept_disk_does_each_thing_to_the_files_themselves() -> io::Result<()> {
+    let temp = tempfile::tempdir()?;
+    let (disk, dir) = (KeptDisk::default(), temp.path().join("a/b"));
+    let (path, other) = (dir.join("file"), dir.join("other"));
+    disk.create_dir(&dir)?;
+    assert!(dir.is_dir());
+    let file = disk.open(&path, OpenMode::Create)?;
+    assert_eq!(disk.append(&file, b"0123456789")?, 10);
+    disk.sync(&file)?;
+    disk.sync_dir(&dir)?;
+    let file = disk.open(&path, OpenMode::Update)?;
+    assert_eq!(disk.write_at(&file, 2, b"xy")?, 2);
+    assert_eq!(read_range(&disk, &file, 1, 4)?, b"1xy4");
+    disk.truncate(&file, 6)?;
+    assert_eq!(std::fs::read(&path)?, b"01xy45");
+    assert_eq!(disk.size(&disk.open(&path, OpenMode::Read)?)?, 6);
+    disk.rename(&path, &other)?;
+    assert_eq!(disk.list(&dir)?, ["other"]);
+    disk.remove(&other)?;
+    assert!(disk.list(&dir)?.is_empty() && !other.exists());
     Ok(())
 }
