@@ -184,3 +184,20 @@ fn signing_over_a_rewritten_journal_is_refused() {
     let refused = journal.turn().unwrap().checkpoint(&signer(), None);
     assert!(matches!(refused, Err(JournalError::Damaged(_))), "{refused:?}");
 }
+
+#[test]
+fn log_4_a_tree_in_memory_is_that_of_the_records_also_behind_what_another_handle_wrote() {
+    let disk = SimulatedDisk::new(0);
+    let mut journal = open(&disk, 700).unwrap();
+    for round in 0..8_u32 {
+        append(&mut journal, (0..5).map(|index: u32| index.to_string()));
+        if round % 3 == 2 {
+            append(&mut open(&disk, 700).unwrap(), ["\"another one's\"".to_owned()]);
+        }
+        let signed = journal.turn().unwrap().checkpoint(&signer(), Some(&witness())).unwrap();
+        // A key that signed nothing yet reads everything.
+        let key = Signer::from_seed("test", &[u8::try_from(round).unwrap() + 20; 32]);
+        assert_eq!(open(&disk, 700).unwrap().turn().unwrap().checkpoint(&key, None).unwrap(), signed, "round {round}");
+    }
+    assert!(verify(&disk, &paths(), &trust()).unwrap().holds());
+}
