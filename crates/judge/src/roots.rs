@@ -85,8 +85,9 @@ mod tests {
             std::fs::remove_file(&link).ok();
             std::os::unix::fs::symlink(target, &link).unwrap();
         };
-        let names = |workspace| RootNames { workspace, home: None, temporary: &[] };
-        let workspace = |looks: &SharedLooks, name: &Path| looks.roots(names(name)).workspace.clone();
+        let workspace = |looks: &SharedLooks, name: &Path| {
+            looks.roots(RootNames { workspace: name, home: None, temporary: &[] }).workspace.clone()
+        };
         let real = |path: &Path| path.canonicalize().unwrap();
         leads_to(&one);
         let (shared, alone) = (SharedLooks::of_one_call(), SharedLooks::default());
