@@ -3,6 +3,7 @@
 mod bundle;
 mod files;
 mod journal;
+#[cfg(test)]
 mod refused;
 // The attribute tells clippy that helpers of tests may unwrap, too.
 #[cfg(test)]

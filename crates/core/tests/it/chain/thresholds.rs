@@ -30,6 +30,9 @@ fn prose(n: u64, words: &[usize]) -> AgentEvent {
     AgentEvent { action, ..asked }
 }
 
+/// A setting, what it moves, the calls that reach it, and two values with the place of the alarm under each.
+type ThresholdCase<'a> = (&'a str, Rule, Level, &'a dyn Fn(u64) -> AgentEvent, [(&'a str, usize); 2]);
+
 #[test]
 fn loop_2_each_threshold_of_balanced_moves_its_alarm_by_as_many_calls() {
     let make = |_| call("Bash(cmd=make)", "make", "error");
@@ -45,7 +48,7 @@ fn loop_2_each_threshold_of_balanced_moves_its_alarm_by_as_many_calls() {
     let echoed = |n: u64| AgentEvent { gain: Some(Gain { echo: 16, new: 0, total: 16 }), ..prose(n, &[1, 2, 3]) };
     let task = |n: u64| AgentEvent { flags: Flags::default().with(Flag::Spawn), ..prose(n, &[1, 2, 3]) };
     let spread = |n: u64| if n.is_multiple_of(2) { make(n) } else { work(n) };
-    let cases: [(&str, Rule, Level, &dyn Fn(u64) -> AgentEvent, [(&str, usize); 2]); 14] = [
+    let cases: [ThresholdCase<'_>; 14] = [
         ("loop_repeat_threshold", Rule::LoopExact, Level::Override, &make, [("3", 2), ("4", 3)]),
         ("loop_override_max_retries", Rule::LoopExact, Level::Stop, &make, [("1", 3), ("2", 4)]),
         ("repeat_hold_threshold", Rule::LoopRepeat, Level::Hold, &spread, [("5", 8), ("6", 10)]),
