@@ -98,7 +98,8 @@ fn shown(situation: &Situation, reading: &Reading) -> String {
     let Reading { verdict, commands, extent } = reading;
     let folder = situation.path("").display().to_string().trim_end_matches('/').to_owned();
     // What lies elsewhere on this machine is of another kind on the next one.
-    let elsewhere = |effect: &&Effect| effect.targets.iter().any(|target| !target.path.starts_with(&folder));
+    let is_far = |path: &str| path.starts_with('/') && !path.starts_with(&folder);
+    let elsewhere = |effect: &&Effect| effect.targets.iter().any(|target| is_far(&target.path));
     let is_elsewhere = verdict.effect.as_ref().filter(elsewhere).is_some();
     // Which of these three it is depends on where this machine keeps its temporary files.
     let rule = match verdict.rule.map_or("pass", |rule| rule.name()) {
