@@ -32,7 +32,7 @@ fn controls() -> Outcome {
     template::write_if_missing(&layout.manifest())?;
     std::thread::sleep(SETTLED);
     let session = SessionId::first(clock::now());
-    let seen = look(&layout, &session, &Seen::default(), clock::now())?.seen;
+    let seen = look(&layout, &session, &Seen::default(), clock::now())?.seen.into_owned();
     each("a quiet look at the controls", 10_000, |_| Ok(look(&layout, &session, &seen, clock::now()).map(|_look| ())?))
 }
 

@@ -33,9 +33,12 @@ impl Roots {
 
 /// What the copies of some facts look up once for all of them; by default each looks for itself.
 #[derive(Debug, Clone, Default)]
-pub struct SharedLooks(Option<Arc<OnceLock<(WrittenRoots, Arc<Roots>)>>>);
+pub struct SharedLooks(Option<Arc<OnceLock<FirstLook>>>);
 
-/// The folders that were looked up.
+/// The folders of the first look, as they were named and as they really are.
+type FirstLook = (WrittenRoots, Arc<Roots>);
+
+/// Workspace, home and temporary folders, as they were named.
 type WrittenRoots = (PathBuf, Option<PathBuf>, Vec<PathBuf>);
 
 /// What was looked up is no part of what is known.
