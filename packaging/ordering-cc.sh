@@ -28,11 +28,13 @@ for argument in "$@"; do
     *.o | *.rlib | *.a) nm --defined-only "$argument" 2>/dev/null || true ;;
     esac
 done | awk 'NF == 3 && $2 ~ /^[tTwW]$/ { print $3 }' >"$folder/symbols"
-# Copies that the optimiser made of a function carry a number at their end, and crates one in brackets.
+# Copies that the optimiser made of a function carry a number at their end, and crates one in brackets. Names of C are symbols as
+# they are: the C library is found by the linker and is none of the arguments.
 sed -E 's/\.(llvm\.)?[0-9]+$//' "$folder/symbols" | c++filt | sed -E 's/\[[0-9a-f]{12,16}\]//g' >"$folder/names"
 paste "$folder/names" "$folder/symbols" | awk -F '\t' '
-    NR == FNR { place[$0] = NR; next }
-    $1 in place { print place[$1] "\t" $2 }
+    NR == FNR { place[$0] = NR; if ($0 ~ /^[A-Za-z0-9_]+$/) plain[$0] = 1; next }
+    $1 in place { print place[$1] "\t" $2; delete plain[$1] }
+    END { for (name in plain) print place[name] "\t" name }
 ' "$list" - | sort -n -k1,1 -s | cut -f2 >"$folder/order"
 
 count=0
