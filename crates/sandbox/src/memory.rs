@@ -235,8 +235,13 @@ mod tests {
                 figure = figure.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(round);
                 let (size, mark) = ((figure >> 33) as usize % 3_000 + 1, (figure >> 24) as u8);
                 let layout = Layout::from_size_align(size, 1 << (figure % 7)).unwrap();
-                // SAFETY: the layout is not empty.
-                let block = unsafe { if round % 3 == 0 { Memory.alloc_zeroed(layout) } else { Memory.alloc(layout) } };
+                let block = if round % 3 == 0 {
+                    // SAFETY: the layout is not empty.
+                    unsafe { Memory.alloc_zeroed(layout) }
+                } else {
+                    // SAFETY: the layout is not empty.
+                    unsafe { Memory.alloc(layout) }
+                };
                 assert_eq!(block.addr() % layout.align(), 0);
                 if round % 3 == 0 {
                     // SAFETY: the block holds as many bytes, which were zeroed.
