@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 tripwire_sandbox::early_answer!(tripwire_cli::answer_early);
 
-/// A fifth of a hook would be the search for the best place of what it frees a moment later.
+/// The C library's allocator was a fifth of a hook's instructions; only hooks allocate from the piece.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: tripwire_sandbox::memory::Memory = tripwire_sandbox::memory::Memory;

@@ -1,15 +1,15 @@
-//! A beginning before the language's own start, for what lives a millisecond and is started thousands of times.
+//! Answers a hook before the Rust runtime starts: a hook runs for a millisecond and is started thousands of times.
 //!
-//! That start reads the memory map and sets up a second stack, so that an overflow of the first is told in words; it costs a
-//! sixth of a process that does nothing else. Whatever is not answered early starts as ever.
+//! The runtime reads the memory map and sets up a second stack, so that it can report a stack overflow; that is a sixth of the
+//! cost of an empty process. Every other command starts in the ordinary way.
 
 use crate::{memory, sys};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd as _;
 
-/// Prepares an answer before `main`: memory comes from one piece, where [`memory::Memory`] gives it, and a reader that has gone away is an error of a write and not the end, as after the ordinary
-/// start. False where a standard stream is closed: a file that took its number would be written to by whoever prints, and the
-/// ordinary start fills the gap.
+/// Prepares an answer before `main`: this thread allocates from one piece ([`memory::Memory`]), and SIGPIPE is ignored, as the
+/// runtime does. False if a standard stream is closed: a file opened later could take its number and receive what is printed,
+/// which the ordinary start prevents.
 #[must_use]
 pub fn prepare() -> bool {
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());

@@ -1,4 +1,4 @@
-//! Memory for an answer of a millisecond: one piece that the system gives at once, and lists of what was freed.
+//! The allocator of a hook that runs for a millisecond: one piece of memory, requested at once, and lists of freed blocks.
 //!
 //! The C library's allocator looks for the best place, which pays in a process that stays; in one that ends at once it is a
 //! fifth of all instructions, and its pages come one by one. Only the thread that asked for the piece uses it. All other

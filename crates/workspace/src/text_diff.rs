@@ -40,8 +40,8 @@ pub fn unified(old: NamedText<'_>, new: NamedText<'_>, context_lines: usize) -> 
     shown
 }
 
-/// What turns one list of lines into the other. Only one algorithm is named here: whoever lets the library choose has all of them in
-/// the program, several hundred kilobytes.
+/// The operations that turn one list of lines into the other. The algorithm is called by name: a call that lets the library choose
+/// links all of them, several hundred kilobytes.
 fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut collected = Compact::new(Replace::new(Capture::new()), old, new);
     let Ok(()) = myers::diff(&mut collected, old, 0..old.len(), new, 0..new.len());
