@@ -38,7 +38,7 @@ pub enum ApiError {
     Changed {
         /// The list.
         file: String,
-        /// Lines that are gone: whoever used them does not compile any more.
+        /// Lines that are gone: code that used them no longer compiles.
         gone: Vec<String>,
         /// Lines that are new.
         new: Vec<String>,

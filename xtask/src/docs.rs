@@ -1,7 +1,7 @@
 //! The site of the docs, by one command: the pages of the repository, one page per verb from the parser, one per rule and
 //! setting from the catalogue, every link checked, made into HTML by mdBook.
 //!
-//! What is generated stands below `target/` and is not committed. mdBook is a tool of whoever builds the site: nothing
+//! What is generated stands below `target/` and is not committed. mdBook is a tool of the person who builds the site: nothing
 //! else needs it, and without it the command says how to get it.
 
 mod book;

@@ -88,7 +88,7 @@ mod left_out {
     /// The variables that ask for an export.
     const WANTED: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-    /// Nothing but a word to whoever expects an export.
+    /// Only tells the user, who may expect an export, that this build has none.
     #[derive(Debug)]
     pub(crate) struct NoTelemetry;
 

@@ -61,7 +61,7 @@ registry! {
         GeminiApi => gemini_api,
     }
     own {
-        /// The MCP guard, which asks about each call of a tool server, whoever the client is.
+        /// The MCP guard, which asks about each call of a tool server, whichever client makes it.
         Mcp => mcp,
     }
 }

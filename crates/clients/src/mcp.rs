@@ -1,4 +1,4 @@
-//! The MCP guard as a way in: one event for each call of a tool server, whoever the client is.
+//! The MCP guard as a way in: one event for each call of a tool server, whichever client makes it.
 //!
 //! It is no client. Its questions have the form of a hook's, so that the session's own process and the supervisor of a run
 //! answer them in the same way.

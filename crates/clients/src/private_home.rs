@@ -1,7 +1,7 @@
 //! A client's own files for a confined run: a private copy, of which only the credential file's known fields come back.
 //!
 //! The copy lies in a folder of our state, one for each workspace and client. What a client obeys (settings, hooks, tool servers,
-//! instructions) is copied anew for each run, so that nothing that an agent wrote there lives on; the history of sessions stays
+//! instructions) is copied for each run, so that nothing that an agent wrote there lives on; the history of sessions stays
 //! in the copy, so that a session can be taken up again. The person's own folder is never written to, but for one file.
 
 mod copy;

@@ -32,7 +32,7 @@ pub struct Analysis {
     replay: Replay,
     /// The number of the next input.
     next: u64,
-    /// What was decided anew for the last input, to be compared with what was journaled.
+    /// What a replay decides for the last input, to be compared with what was journaled.
     decided: Option<String>,
     start_ms: u64,
     last_ms: u64,

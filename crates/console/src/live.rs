@@ -7,7 +7,7 @@ use std::time::Duration;
 use tripwire_session::driver::views;
 use tripwire_workspace::Workspace;
 
-/// How often the folders to watch are listed anew.
+/// How often the folders to watch are listed again.
 const LIST_EVERY: Duration = Duration::from_secs(1);
 /// Sessions of one workspace that are watched, the newest.
 const WATCHED_MAX: usize = 200;

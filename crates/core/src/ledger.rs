@@ -206,7 +206,7 @@ impl Ledger {
         }
     }
 
-    /// Books a call of an earlier process again, from its record: nothing is reserved, because whoever reserved it is gone.
+    /// Books a call of an earlier process again, from its record: nothing is reserved, because that process is gone.
     pub fn restore(&mut self, call: &SettledCall) {
         self.move_on(call.day);
         let caller = caller_of(call.path.iter());

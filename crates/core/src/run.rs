@@ -358,7 +358,7 @@ impl Run {
         views.push(LoopEffect::Say(Saying::User(text)));
     }
 
-    /// Begins the conversation anew: the objective, and where to read what happened (CTX-3).
+    /// Starts a new conversation: the objective, and where to read what happened (CTX-3).
     fn begin_fresh_context(&mut self, views: &mut Vec<LoopEffect>) {
         self.due.fresh_context = false;
         self.due.just_fresh = true;

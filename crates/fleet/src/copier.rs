@@ -1,4 +1,4 @@
-//! A session whose records have to be in the fleet before anything follows from them (`fleet.durability: replicated`): whoever appends
+//! A session whose records must be in the fleet before anything follows from them (`fleet.durability: replicated`): the appender
 //! asks here, and goes on when the fleet has acknowledged every line up to theirs. One thread does the copying.
 
 use crate::log::Log;

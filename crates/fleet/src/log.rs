@@ -84,7 +84,7 @@ pub trait Log: Send + Sync {
     /// The log cannot be read.
     fn wait(&self, subject: &Subject, after: Sequence, at_most: Duration) -> Result<Waited, LogError>;
 
-    /// Sends a text to whoever waits for this subject at the moment, and keeps nothing. It may be lost: only an append counts. A folder
+    /// Sends a text to those who wait for this subject now, and keeps nothing. It may be lost: only an append counts. A folder
     /// sends nothing, because everybody looks into it.
     fn announce(&self, _subject: &Subject, _text: &str) {}
 }

@@ -114,7 +114,7 @@ impl MachineState {
     }
 
     /// Whether this one keeps another process from speaking for the machine. Our own beat, whose answer was lost, does not; and a
-    /// service takes over from whoever only stood in for it.
+    /// service takes over from a process that only stood in for it.
     fn is_rival_of(&self, newer: &Self) -> bool {
         let gives_way = match (self.part, newer.part) {
             (Part::Standby, Part::Service) => true,

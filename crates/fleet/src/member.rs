@@ -348,7 +348,7 @@ impl<'a> Member<'a> {
         problem
     }
 
-    /// Writes a heartbeat; says whether the fleet knows that this machine is alive, by us or by whoever speaks for it.
+    /// Writes a heartbeat; says whether the fleet knows that this machine is alive, by us or by another process.
     fn beat(&self, copies: &BTreeMap<Subject, Copied<'a>>, leaving: Leaving) -> Result<bool, LogError> {
         let policies = Some(self.host.policies());
         let now_ms = self.host.now_ms();

@@ -148,7 +148,7 @@ impl PolicyBundle {
     }
 }
 
-/// Whether a note ends with a line of a signature, whoever's.
+/// Whether a note ends with a line of a signature, valid or not.
 fn is_signed(note: &str) -> bool {
     note.rsplit_once("\n\n").is_some_and(|(_, signatures)| !signatures.trim().is_empty())
 }
@@ -217,7 +217,7 @@ pub fn all(log: &dyn Log, reader: BundleReader<'_>, seen: &mut SeenBundles) -> R
 /// the newest counts.
 ///
 /// # Errors
-/// When one that comes first does not count: nothing takes its place, or whoever damages it would choose the policy.
+/// When one that comes first does not count: nothing takes its place, or the one who damaged it would choose the policy.
 pub fn in_force<'a>(
     published: &'a [Published],
     labels: &BTreeMap<Name, Name>,

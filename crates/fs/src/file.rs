@@ -118,7 +118,7 @@ pub fn open_or_create(path: &Path) -> io::Result<File> {
 }
 
 /// Writes over a file's contents without waiting for the disk and without a new file, which costs a tenth of a replacement:
-/// for contents that show by themselves whether they are whole, and can be begun anew. What is no plain file is replaced.
+/// for contents that show by themselves whether they are whole, and can be rebuilt. What is no plain file is replaced.
 ///
 /// # Errors
 /// When the file system refuses.
@@ -149,7 +149,7 @@ fn put_in_place(path: &Path, bytes: &[u8]) -> Result<Option<File>, FileError> {
     Ok(Some(file))
 }
 
-/// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.
+/// Writes a file over the one before without waiting for the disk: for what can be lost and rebuilt.
 ///
 /// # Errors
 /// When the file system refuses.

@@ -111,7 +111,7 @@ pub trait Storage {
 pub struct LockTurn {
     /// Its own number; none is given twice.
     pub number: u64,
-    /// The turn before it, if the lock was not free in between: whoever had that one knows what is in the files.
+    /// The turn before it, if the lock was not free in between: its holder knows what is in the files.
     pub after: Option<u64>,
 }
 

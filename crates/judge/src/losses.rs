@@ -256,7 +256,7 @@ fn unknown_file(world: &World, file: &Path, losses: &mut Losses) {
 /// `~user`, `$HOME`, `${NAME}`.
 ///
 /// Such a folder is the debris of a quoting mistake. A program wanted to write to another place, and what lies here is
-/// not work that somebody put here; deleting the folder is how the mistake is mended. Secrets, changes of tracked files
+/// not work that somebody put here; deleting the folder is how the mistake is corrected. Secrets, changes of tracked files
 /// and repositories inside it still count, because those are lost wherever they lie.
 pub(crate) fn is_unexpanded(world: &World, file: &Path) -> bool {
     let Ok(inside) = file.strip_prefix(world.workspace()) else { return false };

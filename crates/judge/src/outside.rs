@@ -1,9 +1,9 @@
 //! Text from outside of the workspace: what of it a later command is a copy of, and what is sent away after it was read.
 //!
-//! A page, an issue or a tool server's answer may hold orders for whoever reads it. Lines of such texts that could be commands
-//! are remembered by their fingerprints, with the event at which they came. A command that is one of them, and one that sends a
-//! secret away after such a text was read, waits for a person (`FLOOR-3`). It is a tripwire and no proof: a command that the
-//! agent words anew, and text that came by a file, are not seen.
+//! A page, an issue or a tool server's answer may contain instructions for the agent that reads it. Lines of such texts that
+//! could be commands are remembered by their fingerprints, with the event at which they came. A command that is one of them,
+//! and one that sends a secret away after such a text was read, waits for a person (`FLOOR-3`). This catches simple cases and
+//! proves nothing: a command that the agent rephrases, and text that came by a file, are not seen.
 
 use crate::facts::Facts;
 use crate::judge::Judge;

@@ -57,7 +57,7 @@ impl SharedLooks {
         Self(Some(Arc::default()))
     }
 
-    /// The folders as they really are; looked up anew where they were looked up under other names.
+    /// The folders as they really are; looked up again where they were looked up under other names.
     pub(crate) fn roots(&self, names: RootNames<'_>) -> Arc<Roots> {
         let RootNames { workspace, home, temporary } = names;
         let Some(shared) = &self.0 else { return Arc::new(Roots::of(names)) };

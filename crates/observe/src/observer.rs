@@ -13,7 +13,7 @@ use tripwire_core::label::Label;
 
 /// Observes the calls of one session in their order and remembers which words were seen of late, and what the last calls gave.
 ///
-/// What it remembers is a convenience of whoever observes, not a part of the engine's state: the gain is journaled
+/// What it remembers is a convenience of the observer, not a part of the engine's state: the gain is journaled
 /// with the event. One that was lost is replaced by a new one, which only finds more to be new.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

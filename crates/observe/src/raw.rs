@@ -33,7 +33,7 @@ pub struct RawCall<'a> {
 /// Whether somebody compares the outputs of neighbours (ACT-1): only then a hash and a sketch of the output are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Neighbours {
-    /// They are compared, or may be by whoever reads the facts later.
+    /// They are compared, or may be compared later, when the facts are read.
     #[default]
     Compared,
     /// Nobody does.

@@ -19,7 +19,7 @@ pub struct LastWord {
     pub exit_code: u8,
 }
 
-/// INVARIANT: null, or a box that was leaked for whoever swaps it out.
+/// INVARIANT: null, or a box that was leaked for the caller that swaps it out.
 static WORD: AtomicPtr<LastWord> = AtomicPtr::new(ptr::null_mut());
 
 impl LastWord {
@@ -57,7 +57,7 @@ pub fn take_back() {
 
 extern "C" fn speak(_signal: libc::c_int) {
     let word = WORD.swap(ptr::null_mut(), Ordering::SeqCst);
-    // SAFETY: a pointer that is not null came from a box, and whoever swapped it out is its only owner; it is never freed.
+    // SAFETY: a pointer that is not null came from a box, and who swapped it out is its only owner; it is never freed.
     let Some(word) = (unsafe { word.as_ref() }) else { return };
     for (stream, text) in [(libc::STDERR_FILENO, &word.stderr), (libc::STDOUT_FILENO, &word.stdout)] {
         let mut rest = text.as_slice();

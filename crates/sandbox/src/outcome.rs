@@ -289,7 +289,7 @@ pub struct Finding {
 pub enum FindingFate {
     /// It can do nothing any more.
     Disarmed,
-    /// It could not be changed: whoever uses it, runs it.
+    /// It could not be changed: to use it is to run it.
     StillArmed,
 }
 

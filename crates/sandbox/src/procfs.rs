@@ -45,7 +45,7 @@ pub(crate) fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// A file of the kernel, which states no size: read in large pieces, because each read makes it anew.
+/// A file of the kernel, which states no size: read in large pieces, because each read generates it again.
 pub(crate) fn read_kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let mut bytes = Vec::new();

@@ -288,7 +288,7 @@ impl Attempt {
         self.layers.set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
     }
 
-    /// Preparing may have hung; whoever asked has been told by now that nothing ran, so nothing may. What is said first is
+    /// Preparing may have hung; the caller has been told by now that nothing ran, so nothing may. What is said first is
     /// that the command may begin from here on: of the two sides at least one sees what the other said.
     fn refuse_late_start(&self) -> Result<(), LayerError> {
         self.spec.interrupt.begin();

@@ -41,7 +41,7 @@ pub(crate) enum Filled {
 }
 
 impl Placeholders {
-    /// Sweeps what dead runs left. Names that another living run made are shared: whoever leaves last removes them.
+    /// Sweeps what dead runs left. Names that another living run made are shared: the last run to leave removes them.
     pub(crate) fn begin(workspace: &Path, patience: &Patience) -> io::Result<Self> {
         Self::begin_in(own_folder(), workspace, patience)
     }

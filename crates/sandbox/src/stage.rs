@@ -85,7 +85,7 @@ impl Stage {
             let stage = Self::open(dir, workspace)?;
             match stage.settle_if_interrupted()? {
                 Some(Recovered::RolledBack) | None => return Ok(stage),
-                // What was staged is in the workspace by now: the next writes begin anew.
+                // What was staged is in the workspace by now: the next writes start from an empty stage.
                 Some(Recovered::Completed) => {}
             }
         }

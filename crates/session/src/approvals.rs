@@ -2,7 +2,7 @@
 //!
 //! The journals are the queue. A held command is in the state of the session that holds it, a proposal in the review gate, a
 //! spent budget in the session that it holds; an answer is a journaled act of a person in that session. Nothing is kept beside
-//! them, so whoever answers first is first in the journal, and everybody else is told so.
+//! them, so the first answer is the first in the journal, and all later ones are told so.
 
 mod error;
 

@@ -86,7 +86,7 @@ impl Foreign<'_> {
         read(&self.path(layout))
     }
 
-    /// What the hooks of this session have seen of late; a lost one is begun anew and only finds more to be new.
+    /// What the hooks of this session have seen of late; a lost one starts empty, and then more looks new.
     #[must_use]
     pub fn observer(self, layout: &Layout) -> Observer {
         let bytes = file::read_bounded(&self.observer_path(layout), OBSERVER_BYTES_MAX).unwrap_or_default();
@@ -234,7 +234,7 @@ impl Notes {
         &self.before
     }
 
-    /// The whole file from its beginning; notes that are too long are begun anew.
+    /// The whole file from its beginning; notes that are too long are rewritten.
     fn contents(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; NOTES_BYTES_USUAL];
         let mut length = 0;
@@ -254,7 +254,7 @@ impl Notes {
         }
     }
 
-    /// Leaves something for the next hook, if it is news. Not synced: after a power cut it is begun anew.
+    /// Leaves something for the next hook, if it is news. Not synced: after a power cut it is rebuilt.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -64,7 +64,7 @@ impl LedgerBook {
         }
     }
 
-    /// The calls that were booked on an account of a workspace, oldest first, whoever wrote them down.
+    /// The calls that were booked on an account of a workspace, oldest first, from all writers.
     ///
     /// # Errors
     /// When its ledger is damaged.

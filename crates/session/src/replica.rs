@@ -50,7 +50,7 @@ mod tests {
         let refused = driver.take(What::Tick, now).unwrap_err();
         assert!(matches!(&refused, DriverError::NotReplicated(_)), "{refused}");
         assert_eq!(driver.view(), before.1, "the session has not moved");
-        // The record stands: whoever goes on takes it in, as after a kill.
+        // The record stands: the process that continues reads it, as after a kill.
         let session = driver.session().clone();
         let mut again = driver.replicated_by(None);
         again.take(What::Tick, now).unwrap();

@@ -112,7 +112,7 @@ impl HeldRecord {
         }
     }
 
-    /// Writes the record anew.
+    /// Rewrites the record.
     ///
     /// # Errors
     /// When the file system refuses.

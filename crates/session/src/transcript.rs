@@ -36,7 +36,7 @@ pub struct Transcript {
 
 impl Transcript {
     /// Opens the transcript of a session with what it holds already; a crash may have cost it its last lines, so it is
-    /// written anew from the lines that the journal gives.
+    /// rewritten from the lines that the journal gives.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -11,7 +11,7 @@ pub enum GlobPart<'t> {
     Wildcard(&'t str),
 }
 
-/// A pattern that texts are matched against. `*` reaches over slashes: whoever wants otherwise matches part by part.
+/// A pattern that texts are matched against. `*` reaches over slashes: to match otherwise, match part by part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Glob {
     units: Vec<GlobUnit>,

@@ -99,7 +99,7 @@ impl UndoStore {
         Ok(live)
     }
 
-    /// Packs in which too little is alive, and small ones where there are many, are written anew as one.
+    /// Packs in which too little is alive, and small ones where there are many, are rewritten as one.
     fn repack(&self, objects: &Objects, live: &Live) -> Result<(), UndoError> {
         let mut alive = vec![(0_u64, Vec::new()); objects.packs.len()];
         for digest in &live.objects {

@@ -1,7 +1,7 @@
 //! The stat cache: what each name looked like at the last snapshot, so that only what moved is read again.
 //!
 //! As in git, a file that changed within the clock's grain before it was read may change again unseen by its times: it is
-//! not settled, and is read again the next time. The cache can always be begun anew.
+//! not settled, and is read again the next time. The cache can always be rebuilt.
 
 use crate::binary::{Decoder, Encoder};
 use crate::node::Node;

@@ -309,7 +309,7 @@ impl UndoStore {
                 if !is_watched {
                     *watch = None;
                 }
-                // A process that stays knows its index, and leaves it behind once in a while. It can be begun anew: that it
+                // A process that stays knows its index, and leaves it behind once in a while. It can be rebuilt: that it
                 // was not written is no reason against the snapshot.
                 let is_young = FileStamp::of(&self.index_path()).is_younger_than(INDEX_EVERY);
                 if moved && !(is_watched && is_young) {

@@ -82,7 +82,7 @@ impl Conversation {
         left.len()
     }
 
-    /// Begins anew.
+    /// Starts over.
     pub(super) fn forget(&mut self) {
         self.turns.clear();
         self.measured = None;

@@ -3,7 +3,7 @@
 //!
 //! The session has an account, and below it one for each agent of its tree: the model, the advisors, the reviewer; a worker's
 //! is that of its own session, on which the worker's own gateway books. A line is written before the session's journal learns of
-//! the answer, so a kill between the two loses no cent: whoever takes the session up compares the two.
+//! the answer, so a kill between the two loses no cent: the process that resumes the session compares the two.
 //!
 //! INVARIANT: what is settled on the session's account is what the money gate of the chain has taken in, as soon as the machine
 //! has no event to put.

@@ -175,7 +175,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     if !patience.is_zero() {
         handler.held = OnHeldCall::Waits;
     }
-    // Until when a person may answer: a pause in between neither ends the wait nor begins it anew.
+    // Until when a person may answer: a pause in between neither ends nor restarts the wait.
     let mut answer_until = None;
     loop {
         let handled = handler.handle(call, &mut driver, &mut kept, attempt)?;

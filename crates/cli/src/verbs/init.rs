@@ -225,7 +225,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whoever has taken all hooks out begins anew: the next installation only watches.
+    /// After all hooks were removed, the next installation only watches again.
     fn forget_mode(&self, said: &mut InitReport) -> Result<(), Problem> {
         let Some(choice) = self.choice.as_ref().filter(|_| self.remove) else { return Ok(()) };
         let homes = workspace::homes();

@@ -164,7 +164,7 @@ fn guard(args: McpServeArgs) -> Result<Exit, Problem> {
     Ok(ended(serve(options, notifier)?))
 }
 
-/// What the end of a server means for whoever started us.
+/// What the end of a server means for the process that started us.
 fn ended(end: GuardEnd) -> Exit {
     match end {
         GuardEnd::ClientClosed => Exit::Done,
@@ -210,7 +210,7 @@ fn client_process() -> String {
     named_process(std::os::unix::process::parent_id())
 }
 
-/// What tells this process from others: whoever asks over HTTP is not known.
+/// What tells this process from others: over HTTP the caller is not known.
 fn own_process() -> String {
     named_process(std::process::id())
 }

@@ -151,7 +151,7 @@ enum SafetyLogState {
     Changed(String),
 }
 
-/// Compares the safety log with the journals, and writes it anew where it differs.
+/// Compares the safety log with the journals, and rewrites it where it differs.
 fn look_at_log(layout: &Layout) -> Result<SafetyLogState, Problem> {
     let mut difference = log_view::compare(layout)?;
     if !difference.is_none() {

@@ -1,4 +1,4 @@
-//! Where Codex sends its model calls: to the provider that its configuration names, told anew by overrides for this run.
+//! Where Codex sends its model calls: to the provider that its configuration names, set by overrides for this run.
 //!
 //! WebSockets are switched off with it: what passes on one cannot be counted.
 

@@ -129,7 +129,7 @@ impl Default for HookMemory {
 }
 
 impl HookMemory {
-    /// Reads it back; what cannot be read is begun anew.
+    /// Reads it back; what cannot be read starts empty.
     pub(super) fn read(text: &[u8]) -> Self {
         let mut lines = text.split(|byte| *byte == b'\n');
         let mut next = || lines.next().unwrap_or_default();
@@ -227,7 +227,7 @@ impl HookMemory {
         hopeless.then(|| (self.output_lines.saturating_mul(70) / 500).min(100))
     }
 
-    /// The context begins anew.
+    /// The context starts over.
     pub(super) const fn forget_context(&mut self) {
         self.output_lines = 0;
     }

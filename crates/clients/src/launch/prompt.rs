@@ -1,4 +1,4 @@
-//! A client started anew: the same command line with another prompt, or another client with its plain command line.
+//! A client started again: the same command line with another prompt, or another client with its plain command line.
 //!
 //! A fresh worker is told to read the briefing. Where the old prompt stood in the command line must be known: each client's
 //! flags that take a value are listed, and the first word that is neither a flag nor a value is the prompt.

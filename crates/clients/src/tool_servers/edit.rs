@@ -133,7 +133,7 @@ fn unguard(text: &str, site: &ProgramSite) -> Vec<Edit> {
     }
 }
 
-/// What goes of a list that only holds our words. Lines in it are a client's, which wrote the file anew.
+/// What goes of a list that only holds our words. Lines in it are a client's, which rewrote the file.
 fn emptied(text: &str, list: &ListSite, end: usize) -> Range<usize> {
     let inside = list.range.start + 1..list.range.end.saturating_sub(1);
     let is_on_lines = text.get(inside.start..first(list)).is_some_and(|gap| gap.contains('\n'));

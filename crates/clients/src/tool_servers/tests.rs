@@ -229,12 +229,12 @@ fn mcp_6_a_client_that_writes_its_file_anew_gets_its_own_form_back() {
     ] {
         let own = serde_json::to_string_pretty(&text).unwrap();
         let made = guard_all(&own, CLAUDE, PROGRAM).unwrap();
-        let anew = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&made).unwrap()).unwrap();
-        assert_eq!(restored(&anew, CLAUDE).unwrap(), own);
+        let rewritten = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&made).unwrap()).unwrap();
+        assert_eq!(restored(&rewritten, CLAUDE).unwrap(), own);
     }
     let bare = guard_all(r#"{"mcpServers":{"a":{"command":"x"}}}"#, CLAUDE, PROGRAM).unwrap();
-    let anew = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&bare).unwrap()).unwrap();
-    let back: Value = serde_json::from_str(&restored(&anew, CLAUDE).unwrap()).unwrap();
+    let rewritten = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&bare).unwrap()).unwrap();
+    let back: Value = serde_json::from_str(&restored(&rewritten, CLAUDE).unwrap()).unwrap();
     assert_eq!(back, json!({"mcpServers": {"a": {"command": "x", "args": []}}}), "which means the same");
     let trailing = r#"{"mcpServers":{"a":{"command":"/t/tripwire","args":["mcp","--name","a","--","x" , ]}}}"#;
     assert_eq!(restored(trailing, CLAUDE).unwrap(), r#"{"mcpServers":{"a":{"command":"x","args":[ ]}}}"#);

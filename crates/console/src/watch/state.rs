@@ -87,7 +87,7 @@ pub(super) enum Question {
 pub(super) enum WatchAction {
     /// Leave.
     Quit,
-    /// Gather anew: something else is wanted.
+    /// Gather again: something else is wanted.
     Gather,
     /// Carry an act out.
     Do(PersonAct),

@@ -12,7 +12,7 @@ use ratatui::backend::CrosstermBackend;
 use std::io::{self, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the terminal is taken over: it is given back once, by whoever comes first.
+/// Whether the terminal is taken over: it is given back once, by the first caller.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the view has it; dropped, it is as it was.

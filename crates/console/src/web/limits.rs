@@ -18,5 +18,5 @@ pub(super) const BODY_WAIT: Duration = Duration::from_secs(5);
 pub(super) const GATHER: Duration = Duration::from_millis(15);
 /// How often a silent stream says that it is there.
 pub(super) const PING_EVERY: Duration = Duration::from_secs(15);
-/// Changes that wait for a slow stream; one that falls behind is told to load everything anew.
+/// Changes that wait for a slow stream; one that falls behind is told to reload everything.
 pub(super) const CHANGES_MAX: usize = 256;

@@ -136,7 +136,7 @@ impl ActivityEngine {
         self.mode
     }
 
-    /// A person began anew: what was seen before no longer counts.
+    /// A person started over: what was seen before no longer counts.
     pub(crate) fn begin_anew(&mut self, at: RunMillis) {
         self.loops.begin_anew();
         self.similarity = SimilarityState::default();

@@ -77,7 +77,7 @@ impl AccountKind {
 pub struct Budget {
     /// The most that may be settled and reserved together.
     pub limit: MicroUsd,
-    /// After which it begins anew.
+    /// After which it starts at zero again.
     pub period: Period,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for Budget {
 /// The span of a budget, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Period {
-    /// It never begins anew.
+    /// It never starts at zero again.
     #[default]
     Whole,
     /// A calendar day.
@@ -122,7 +122,7 @@ impl fmt::Display for UtcDate {
     }
 }
 
-/// The first day of a period; the same for every account that never begins anew.
+/// The first day of a period; the same for every account without a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct PeriodKey(UtcDate);
 

@@ -54,7 +54,7 @@ pub enum Matter {
     Sensitive,
 }
 
-/// Whether the context was begun anew and no answer has come since.
+/// Whether a new context was started and no answer has come since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Context {
@@ -105,7 +105,7 @@ pub enum Fallback {
         /// The wait.
         after: RunMillis,
     },
-    /// Begin the context anew with a briefing and ask the same engine.
+    /// Start a new context with a briefing and ask the same engine.
     FreshContext,
     /// Ask another engine, and say so.
     Switch {

@@ -107,7 +107,7 @@ pub enum Line {
         /// The reviewer's words.
         text: ModelText,
     },
-    /// The context begins anew with the briefing.
+    /// A new context starts with the briefing.
     FreshContext,
     /// `todo.md` was rewritten.
     Recited {

@@ -44,9 +44,9 @@ pub enum LoopEffect {
     Line(Line),
     /// Append to the conversation.
     Say(Saying),
-    /// Begin the conversation anew.
+    /// Start a new conversation.
     Forget,
-    /// Write the briefing anew, with the step that was just done.
+    /// Rewrite the briefing, with the step that was just done.
     Brief,
     /// Write the plan with its ticks.
     Plan(Plan),
@@ -141,7 +141,7 @@ pub enum LoopRequest {
     ToolEvent(Call, Returned),
     /// The agent says that it is done.
     Claim,
-    /// The context was begun anew.
+    /// A new context was started.
     Compacted,
     /// The advisor answered.
     Advice(Spoken),

@@ -131,7 +131,7 @@ pub(super) struct Due {
     #[serde(default)]
     pub(super) worker_object: Label,
     pub(super) fresh_context: bool,
-    /// The context was begun anew and no answer has come since.
+    /// A new context was started and no answer has come since.
     pub(super) just_fresh: bool,
     pub(super) switch: Option<SwitchReason>,
     /// A switch that the chain has not heard of yet.

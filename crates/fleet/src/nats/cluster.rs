@@ -68,7 +68,7 @@ pub struct Running {
     pub urls: Vec<String>,
     /// Their processes, in the order of their names.
     pub pids: Vec<u32>,
-    /// The credentials of whoever started it.
+    /// The credentials of the user who started it.
     pub credentials: PathBuf,
 }
 

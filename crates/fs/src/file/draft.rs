@@ -113,7 +113,7 @@ impl Draft {
         self.sync_folder()
     }
 
-    /// Renames the draft over the target without waiting for the disk, for what can be lost and begun anew.
+    /// Renames the draft over the target without waiting for the disk, for what can be lost and rebuilt.
     pub(super) fn publish_unsynced(self) -> Result<(), FileError> {
         self.rename()
     }

@@ -74,7 +74,7 @@ impl InPlaceFile {
         self.written.as_ref().map_or(0, |(_, stamp)| usize::try_from(stamp.size).unwrap_or(0))
     }
 
-    /// Writes over what it holds; whoever asks before whether it [is as it was written](Self::is_as_written) overwrites nobody's
+    /// Writes over what it holds; a caller that checks first that it [is as it was written](Self::is_as_written) overwrites nobody's
     /// words.
     ///
     /// # Errors

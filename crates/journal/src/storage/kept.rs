@@ -2,7 +2,7 @@
 //! again.
 //!
 //! Nothing is taken on trust for long: under each lock the names are looked at again, and one that leads elsewhere by now is
-//! opened anew. So a journal that was replaced, moved away or cut is found as [`Disk`] finds it. Appends that follow each other
+//! opened again. So a journal that was replaced, moved away or cut is found as [`Disk`] finds it. Appends that follow each other
 //! closely share one lock and one look; it is kept for [`LEASE`] at most, and only until [`KeptDisk::rest`] is called, so that
 //! another process waits for some milliseconds at most.
 
@@ -190,7 +190,7 @@ impl KeptDisk {
         Self { lease: Duration::ZERO, ..Self::default() }
     }
 
-    /// Lets other processes have the lock. To be called every few milliseconds by whoever appends.
+    /// Lets other processes have the lock. A process that keeps appending calls it every few milliseconds.
     pub fn rest(&self) {
         let mut state = self.state();
         if let Some(held) = state.held.take() {

@@ -256,7 +256,7 @@ fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd
     }
 }
 
-/// Reaps whoever has ended; says how the command did if it is among them.
+/// Reaps the processes that have ended; says how the command ended if it is among them.
 fn reap(command: rustix::process::Pid) -> Result<Option<CommandEnd>, LayerError> {
     let mut found = None;
     let company = loop {

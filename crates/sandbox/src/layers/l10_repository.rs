@@ -187,7 +187,7 @@ fn disarm_hook(dir: BorrowedFd<'_>, name: &OsStr, stat: &Stat) -> io::Result<Opt
         return Ok(Some("removed".to_owned()));
     }
     if stat.st_mode & EXECUTE == 0 {
-        // Git passes over it, until somebody makes it executable: whoever reads the findings should know of it.
+        // Git passes over it, until somebody makes it executable: the reader of the findings should know.
         return Ok(Some("not executable, left as it is".to_owned()));
     }
     change_mode(dir, name, EXECUTE)?;

@@ -2,7 +2,7 @@
 //!
 //! All new content is written beside the workspace's files first; until that has worked nothing is touched. Then old files are
 //! moved aside and new ones moved in, each by one rename, with a log that is undone in reverse if anything fails. A command may
-//! be running in the workspace meanwhile, so every step finds its folder anew and follows no link; see `beneath`.
+//! be running in the workspace meanwhile, so every step looks its folder up again and follows no link; see `beneath`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &Ch
     let name = PathBuf::from(format!("{SHELF_PREFIX}{}", std::process::id()));
     let at_shelf = |source| (name.clone(), source);
     let write = |(path, source)| ApplyError::Write { path, source };
-    // A shelf is noted before it is made: whoever finds the note takes it away.
+    // A shelf is noted before it is made: the process that finds the note removes it.
     recover::note_shelf(notes, &name).map_err(at_shelf).map_err(write)?;
     let made = top.entry(&name).and_then(|place| place.make_dir()).and_then(|()| top.folder(&name));
     let shelf = made.map_err(|source| {
@@ -65,7 +65,7 @@ pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &Ch
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    // Everything is in its place and on the disk. A shelf that cannot be removed now is removed by whoever finds the plan.
+    // Everything is in its place and on the disk. A shelf that cannot be removed now is removed when the plan is found.
     drop(clear());
     Ok(())
 }
@@ -108,7 +108,7 @@ fn shelve(shelf: &HeldFolder, content: &HeldFolder, changes: &ChangeSet) -> Resu
             }
             Some(Node::Dir { .. }) | None => continue,
         }
-        // What lies on the shelf is what will be applied: it must be what the digest named, whoever wrote meanwhile.
+        // What lies on the shelf is what will be applied: it must be what the digest named, even if somebody wrote meanwhile.
         let shelved = read_node(shelf, &to).ok().flatten();
         if shelved != change.after {
             return Err(at(io::Error::other("it was changed while it was applied")));

@@ -1,4 +1,4 @@
-//! What no staged change may touch, whoever approved it: the names that are read-only in every run.
+//! What no staged change may touch, even if it was approved: the names that are read-only in every run.
 
 use std::path::Path;
 

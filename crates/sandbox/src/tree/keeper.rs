@@ -103,7 +103,7 @@ fn become_command(plan: &KeeperPlan) -> LayerError {
     if let Err(errno) = shield::give_up_rights(plan) {
         return failure(&errno.into(), "give up rights");
     }
-    // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
+    // The folder is entered again: the one that was inherited lies below the mounts that were put on since.
     match rustix::process::chdir(&plan.command.cwd) {
         Ok(()) => exec_command(&plan.command),
         Err(errno) => LayerError::new(FOLDER, errno.raw_os_error(), "enter the folder".to_owned()),

@@ -184,7 +184,7 @@ fn action_taken(
     }
 }
 
-/// Whether somebody is there who begins the context anew: our own loop, or the supervisor of a run. Hooks alone write the
+/// Whether something starts a new context when this one is full: our own loop, or the supervisor of a run. Hooks alone write the
 /// briefing, and the client goes on as it likes.
 fn restarts(dir: SessionDir<'_>) -> bool {
     dir.layout.loop_of(dir.session).exists() || dir.layout.run_of(dir.session).exists()

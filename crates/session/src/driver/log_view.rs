@@ -1,4 +1,4 @@
-//! The safety log as a view of all journals of a workspace: compared with them, and written anew from them.
+//! The safety log as a view of all journals of a workspace: compared with them, and rewritten from them.
 
 use super::dir::SessionDir;
 use super::error::DriverError;
@@ -68,7 +68,7 @@ pub fn compare(layout: &Layout) -> Result<LogDifference, DriverError> {
     Ok(difference)
 }
 
-/// Writes the safety log anew from all journals of the workspace. Entries of a session whose journal cannot be read, or is
+/// Rewrites the safety log from all journals of the workspace. Entries of a session whose journal cannot be read, or is
 /// gone, stay as they are: they are all that is left of it.
 ///
 /// # Errors

@@ -134,7 +134,7 @@ struct Wire<'a> {
     workspace_hash: Option<Label>,
 }
 
-/// Decodes one line. The observer is that of the stream: what a raw call brings anew is judged against what came before.
+/// Decodes one line. The observer is that of the stream: what is new in a raw call is judged against what came before.
 /// What is recorded needs a redactor.
 ///
 /// # Errors

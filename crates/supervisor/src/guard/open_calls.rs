@@ -64,7 +64,7 @@ impl ServedCall<'_> {
     }
 }
 
-/// Whether two texts are the same JSON value; a client writes its arguments anew for each door.
+/// Whether two texts are the same JSON value; a client serialises its arguments again for each door.
 fn same_json(one: &str, other: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     one == other || read(one).is_some_and(|one| Some(one) == read(other))

@@ -138,7 +138,7 @@ impl Floor {
     }
 
     /// Checks a request, and says who allowed it where that is known. What is not allowed is remembered, so that a person
-    /// can answer it; what a person denied is told once, and waits anew when it is asked for again.
+    /// can answer it; what a person denied is told once, and waits again when it is requested again.
     pub(crate) fn check(&mut self, fact: &FloorFact, place: Place) -> Result<Option<ActOrigin>, EnforcementError> {
         if let Some(word) = self.allowance(fact.digest, place.at) {
             return Ok(word.by.clone());

@@ -40,7 +40,7 @@ impl MoneyState {
         self.warned = false;
     }
 
-    /// A person set the budget anew: what was added to the old one is part of it no more.
+    /// A person set a new budget: what was added to the old one no longer counts.
     pub(crate) const fn begin_budget(&mut self) {
         self.raised = MicroUsd::new(0);
         self.warned = false;

@@ -142,7 +142,7 @@ impl SafetyGate {
         self.standing.held().or_else(|| suspended.then_some(HoldReason::SoftSuspend))
     }
 
-    /// A person says that a suspended session goes on: health comes back to the cap, and failures count anew. Nothing else is
+    /// A person says that a suspended session goes on: health comes back to the cap, failures count from zero. Nothing else is
     /// a reason to lift it.
     pub(crate) fn end_suspension(&mut self, policy: &Policy) {
         if self.health.condition(&policy.health) == Condition::SoftSuspend {
@@ -197,7 +197,7 @@ impl SafetyGate {
     }
 
     /// A person's restart: everything that held or ended the session is cleared; health comes back to the cap only, and the
-    /// session's wall clock begins anew.
+    /// session's wall clock starts over.
     pub(crate) fn restart(&mut self, policy: &Policy, at: RunMillis) {
         self.standing.restart();
         self.clock_from = at;

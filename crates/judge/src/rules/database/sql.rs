@@ -125,7 +125,7 @@ fn is_destructive(statement: &[&str]) -> bool {
     }
 }
 
-/// Things that hold no data: whoever drops them makes them again.
+/// Things that hold no data: they can be created again.
 fn is_made_again(what: &str) -> bool {
     matches!(what, "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE")
 }

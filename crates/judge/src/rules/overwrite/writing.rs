@@ -108,7 +108,7 @@ fn emptied(site: &Site<'_>, target: &Field) -> Option<Hold> {
 }
 
 /// The names of a process's own open files. What they lead to for the judge is not what they lead to for the command,
-/// and whoever opened that file was judged then. The folders on the way are followed already: `/dev/fd` and `/proc/self`
+/// and the opening of that file was judged then. The folders on the way are followed already: `/dev/fd` and `/proc/self`
 /// have become the folder of this process.
 fn is_stream(path: &Path) -> bool {
     let is_standard =

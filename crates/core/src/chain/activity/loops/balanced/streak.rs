@@ -36,7 +36,7 @@ impl Streak {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Begins anew with this event as the first.
+    /// Starts over with this event as the first.
     pub(super) fn restart(&mut self, around: &Surroundings) {
         *self = Self::default();
         self.grow(around);
