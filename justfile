@@ -95,7 +95,7 @@ bench-sandbox: static
     TRIPWIRE="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-sandbox --bench cost
 
-# The gateway beside nginx, Portkey and LiteLLM, where these are installed
+# The gateway beside nginx, Portkey, LiteLLM and ai-gateway, where these are installed
 bench-gateway: static
     TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
         cargo bench --profile dist --package tripwire-gateway --bench peers

@@ -1,8 +1,9 @@
-//! The gateway beside nginx, LiteLLM and Portkey, in front of the same provider on this machine: CPU per request, added time,
-//! streams, and memory of many open streams.
+//! The gateway beside nginx, Portkey, LiteLLM and ai-gateway, in front of the same provider on this machine: CPU per
+//! request, added time, streams, and memory of many open streams.
 //!
-//! `just bench-gateway`. All take turns, so that a busy machine hurts them alike; only ratios of one run mean something. CPU
-//! time is that of the whole process tree. A peer that is not installed is named, with the way to install it.
+//! `just bench-gateway`. All take turns, so that a busy machine hurts them alike; only ratios of one run mean
+//! something. CPU time is that of the whole process tree. A peer that is not installed is named, with the way to
+//! install it.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot run must say so and stop")]
 
 mod load;

@@ -63,7 +63,8 @@ impl Subject {
             child: None,
             _dir: TempDir::new().expect("a folder"),
         };
-        let peers = [Self::nginx(provider), Self::portkey(provider), Self::litellm(provider)];
+        let peers =
+            [Self::nginx(provider), Self::portkey(provider), Self::litellm(provider), Self::ai_gateway(provider)];
         [Some(bare), Some(Self::gateway(provider))].into_iter().chain(peers).flatten().collect()
     }
 
@@ -145,6 +146,27 @@ impl Subject {
         command.args(["--config", "l.yaml", "--host", "127.0.0.1", "--telemetry", "False", "--port"]);
         command.arg(address.port().to_string());
         let mut subject = Self::start("LiteLLM", address, "/v1/chat/completions", dir, &mut command);
+        subject.is_slow = true;
+        Some(subject)
+    }
+
+    fn ai_gateway(provider: SocketAddr) -> Option<Self> {
+        let how = "`RUSTFLAGS='--cfg tracing_unstable --cfg aws_sdk_unstable' cargo install --locked ai-gateway@0.3.2`";
+        let binary = program("AI_GATEWAY", "ai-gateway", how)?;
+        let dir = TempDir::new().expect("a folder");
+        let address = free();
+        let models = format!(
+            "- model: gpt-4o\n  model_provider: openai\n  inference_provider: {{provider: openai, model_name: gpt-4o, endpoint: \"http://{provider}/v1\"}}\n  price: {{per_input_token: 2.5, per_output_token: 10.0}}\n  input_formats: [text]\n  output_formats: [text]\n  capabilities: []\n  type: completions\n  limits: {{max_context_size: 128000}}\n  description: bench\n  parameters: {{}}\n"
+        );
+        std::fs::create_dir(dir.path().join(".langdb")).expect("a folder");
+        std::fs::write(dir.path().join(".langdb/models.yaml"), models).expect("a list of models");
+        std::fs::write(dir.path().join("config.yaml"), "providers:\n  openai: {api_key: sk-bench}\n")
+            .expect("a configuration");
+        let mut command = Command::new(binary);
+        command.env_clear().env("HOME", dir.path()).current_dir(dir.path());
+        command.args(["--config", "config.yaml", "serve", "--host", "127.0.0.1", "--port"]);
+        command.arg(address.port().to_string());
+        let mut subject = Self::start("ai-gateway", address, "/v1/chat/completions", dir, &mut command);
         subject.is_slow = true;
         Some(subject)
     }
