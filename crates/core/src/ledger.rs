@@ -14,7 +14,7 @@ mod figures;
 mod record;
 
 pub use account::{Account, AccountId, AccountKind, AccountSettings, Budget, Period, UtcDate};
-pub use figures::{Doubt, Figures, Heard, ReplyEnd, figures};
+pub use figures::{Doubt, Figures, Heard, ReplyEnd, SentInput, figures};
 pub use record::{CALL_DURATION, CallEnd, LedgerRecord, SettledCall};
 
 use crate::explain::{ExitClass, Explain};

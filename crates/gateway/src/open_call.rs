@@ -7,12 +7,12 @@ use crate::run_door::ModelNews;
 use crate::shared::Shared;
 use crate::wire::reply::ReplyReader;
 use crate::wire::tool_calls::WireRequest;
-use crate::wire::{Delivery, RequestFacts};
+use crate::wire::{Delivery, InputBound, RequestFacts};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tripwire_core::label::Label;
-use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SettledCall, UtcDate, figures};
+use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SentInput, SettledCall, UtcDate, figures};
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_session::shared_money::MoneyPromise;
@@ -125,7 +125,10 @@ impl OpenCall {
         let told = facts.and_then(|facts| facts.told());
         let mut found = figures(&Heard {
             told,
-            request_bytes: self.request_bytes,
+            input: match self.facts.input {
+                InputBound::Bytes(_) => SentInput::Whole(self.request_bytes),
+                InputBound::Window => SentInput::Part,
+            },
             reply_bytes: facts.map_or(0, |facts| facts.said_bytes),
             output_max,
             input_max: self.worst.input,

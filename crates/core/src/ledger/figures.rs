@@ -20,8 +20,8 @@ const ABSURD_TOKENS: Tokens = Tokens::new(16_777_216);
 pub struct Heard {
     /// What the provider said it used, as far as it said it.
     pub told: Option<Usage>,
-    /// The bytes of the request's text.
-    pub request_bytes: u64,
+    /// What the request says of its input.
+    pub input: SentInput,
     /// The bytes of text, reasoning and tool calls that came.
     pub reply_bytes: u64,
     /// The most tokens of output that the request allowed.
@@ -30,6 +30,16 @@ pub struct Heard {
     pub input_max: Tokens,
     /// Whether the reply came to its end.
     pub end: ReplyEnd,
+}
+
+/// What a request says of its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentInput {
+    /// All of it stands in the request, in so many bytes.
+    Whole(u64),
+    /// It goes on with what the provider keeps or fetches, or holds what is not counted by its bytes: nobody here knows how much
+    /// that is.
+    Part,
 }
 
 /// Whether a reply came to its end.
@@ -77,7 +87,11 @@ pub fn figures(heard: &Heard) -> Figures {
     let output = told.output.plus(told.reasoning);
     let is_long = |bytes: u64| bytes >= LONG_BYTES_MIN;
     let output_low = is_long(heard.reply_bytes) && output.get().saturating_mul(TOKEN_BYTES_MAX) < heard.reply_bytes;
-    let input_low = is_long(heard.request_bytes) && told.input().is_zero();
+    let input_low = told.input().is_zero()
+        && match heard.input {
+            SentInput::Whole(bytes) => is_long(bytes),
+            SentInput::Part => true,
+        };
     if told.input() > ABSURD_TOKENS || output > ABSURD_TOKENS {
         return estimated(within(told, heard), Doubt::TooHigh);
     }
@@ -96,14 +110,15 @@ const fn estimated(usage: Usage, doubt: Doubt) -> Figures {
     Figures { usage, source: FigureSource::Estimated, doubt: Some(doubt) }
 }
 
-/// From the bytes that passed by, never more than the request allowed.
+/// From the bytes that passed by, never more than the request allowed. Input that did not pass by is taken for all that was
+/// reserved for it.
 fn estimate(heard: &Heard) -> Usage {
     let tokens = |bytes: u64| Tokens::estimate(usize::try_from(bytes).unwrap_or(usize::MAX));
-    Usage {
-        fresh_input: tokens(heard.request_bytes).min(heard.input_max),
-        output: tokens(heard.reply_bytes).min(heard.output_max),
-        ..Usage::default()
-    }
+    let fresh_input = match heard.input {
+        SentInput::Whole(bytes) => tokens(bytes).min(heard.input_max),
+        SentInput::Part => heard.input_max,
+    };
+    Usage { fresh_input, output: tokens(heard.reply_bytes).min(heard.output_max), ..Usage::default() }
 }
 
 /// The figures with what is more than the request allowed brought down to it: that much was reserved, and a provider that
@@ -126,7 +141,7 @@ mod tests {
             ..Usage::default()
         });
         let (output_max, input_max) = (Tokens::new(1_000), Tokens::new(5_000));
-        Heard { told, request_bytes, reply_bytes, output_max, input_max, end }
+        Heard { told, input: SentInput::Whole(request_bytes), reply_bytes, output_max, input_max, end }
     }
 
     fn taken(heard: &Heard) -> (u64, u64, Option<Doubt>) {
@@ -189,6 +204,32 @@ mod tests {
             let seen = heard(Some(told), request_bytes, reply_bytes, end);
             assert_eq!(taken(&seen), (expected.0, expected.1, Some(expected.2)), "{told:?} {reply_bytes}");
         }
+    }
+
+    #[test]
+    fn gate_8_input_that_did_not_pass_by_is_estimated_at_all_that_was_reserved_for_it() {
+        for (told, end, expected) in [
+            (None, ReplyEnd::Part, (5_000, 200, Some(Doubt::Unfinished))),
+            (None, ReplyEnd::Whole, (5_000, 200, Some(Doubt::Absent))),
+            (Some((0, 200)), ReplyEnd::Whole, (5_000, 200, Some(Doubt::TooLow))),
+            (Some((0, 0)), ReplyEnd::Part, (5_000, 200, Some(Doubt::Unfinished))),
+        ] {
+            for request_bytes in [0, 30, 3_000] {
+                let seen = Heard { input: SentInput::Part, ..heard(told, request_bytes, 600, end) };
+                assert_eq!(taken(&seen), expected, "{told:?} {end:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn gate_8_figures_for_input_that_did_not_pass_by_are_taken_and_input_that_did_is_estimated_by_its_bytes() {
+        for (told, end) in [((70, 200), ReplyEnd::Whole), ((4_000, 1), ReplyEnd::Whole), ((70, 300), ReplyEnd::Part)] {
+            let seen = Heard { input: SentInput::Part, ..heard(Some(told), 3_000, 60, end) };
+            assert_eq!(taken(&seen), (told.0, told.1, None));
+        }
+        let cut = Heard { input: SentInput::Part, ..heard(Some((70, 1)), 3_000, 600, ReplyEnd::Part) };
+        assert_eq!(taken(&cut), (70, 200, Some(Doubt::Unfinished)), "the input was told at the beginning");
+        assert_eq!(taken(&heard(None, 3_000, 600, ReplyEnd::Part)), (1_000, 200, Some(Doubt::Unfinished)));
     }
 
     #[test]

@@ -91,6 +91,51 @@ fn gate_8_gateway_a_provider_that_half_closes_or_breaks_off_is_charged_and_the_c
     }
 }
 
+/// What a stream of Responses is booked with that breaks off before its figures.
+fn broken_response(more: &str) -> serde_json::Value {
+    let provider = Provider::new(|_, socket| {
+        begin_stream(socket);
+        chunk(socket, "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hello\"}\n\n");
+        let _gone = socket.shutdown(Shutdown::Write);
+    });
+    let gateway = Gateway::start(&config(&provider, ""));
+    let body = format!(r#"{{"model":"gpt-5","max_output_tokens":100,"stream":true,{more}}}"#);
+    assert!(!gateway.post("/openai/v1/responses", &body).is_whole);
+    let call = last_call(&gateway);
+    assert_eq!((call["end"].as_str(), call["doubt"].as_str()), (Some("broken"), Some("unfinished")), "{call}");
+    assert!(call["microUsd"].as_u64() <= call["reserved"].as_u64(), "{call}");
+    call
+}
+
+#[test]
+fn gate_8_gateway_a_broken_stream_that_goes_on_with_what_was_not_sent_is_charged_the_models_window() {
+    for more in [
+        r#""previous_response_id":"resp_1","input":"go on""#,
+        r#""conversation":"conv_1","input":"go on""#,
+        r#""input":[{"content":[{"type":"input_file","file_id":"file_1"}]}]"#,
+        r#""input":[{"content":[{"type":"input_image","image_url":"https://example.org/a.png"}]}]"#,
+        r#""input":"look it up","tools":[{"type":"web_search"}]"#,
+    ] {
+        let call = broken_response(more);
+        assert_eq!(call["usage"]["freshInput"], 400_000, "{more}: {call}");
+        // 400,000 tokens at $1.25 a million.
+        assert!(call["microUsd"].as_u64() >= Some(500_000), "{more}: {call}");
+    }
+}
+
+#[test]
+fn gate_8_gateway_a_broken_stream_whose_input_was_all_sent_is_charged_by_its_bytes() {
+    for more in [
+        r#""input":"go on""#,
+        r#""previous_response_id":null,"input":[{"role":"user","content":"go on"}]"#,
+        r#""input":"go on","tools":[{"type":"function","name":"f","parameters":{"file_id":{"type":"string"}}}]"#,
+    ] {
+        let call = broken_response(more);
+        assert!((1..200).contains(&call["usage"]["freshInput"].as_u64().unwrap()), "{more}: {call}");
+        assert!(call["microUsd"].as_u64() < Some(10_000), "{more}: {call}");
+    }
+}
+
 #[test]
 fn gate_8_gateway_a_reply_that_repeats_itself_is_cut_and_says_what_was_saved() {
     let (_provider, gateway) = with(|socket| {
