@@ -7,7 +7,7 @@ mod table;
 
 use crate::policy::{OwnPrices, Policy};
 use crate::units::{MicroUsd, Tokens};
-use crate::usage::Usage;
+use crate::usage::{AudioInput, Usage};
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use table::{MODELS, Rates, Row};
@@ -44,16 +44,47 @@ impl PriceList {
         Self { own }
     }
 
-    /// What these tokens cost with this model, named as a provider or a client names it.
+    /// The prices of one model, named as a provider or a client names it.
+    #[must_use]
+    pub fn of(&self, model: &str) -> ModelPrices {
+        let name = plain(model);
+        let own = self.own.iter().filter(|(own, _)| name.strip_prefix(own).is_some_and(is_release));
+        let own = own.max_by_key(|(own, _)| own.len()).map(|(_, mills)| Rates::of(mills));
+        ModelPrices { own, row: row_of(&name) }
+    }
+
+    /// What these tokens cost with this model.
     #[must_use]
     pub fn cost(&self, model: &str, tokens: &Usage) -> Cost {
-        let (rates, basis) = self.find(model, tokens.input());
-        Cost { micro_usd: charge(&rates, tokens), basis }
+        self.of(model).cost(tokens, AudioInput::default())
+    }
+
+    /// The person's own prices.
+    #[must_use]
+    pub const fn own(&self) -> &OwnPrices {
+        &self.own
+    }
+}
+
+/// The prices of one model, found once for all that a call needs of them.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelPrices {
+    /// A person's own.
+    own: Option<Rates>,
+    row: Option<&'static Row>,
+}
+
+impl ModelPrices {
+    /// What these tokens cost where so much of the input is audio.
+    #[must_use]
+    pub fn cost(&self, tokens: &Usage, audio: AudioInput) -> Cost {
+        let (rates, basis) = self.for_input(tokens.input());
+        Cost { micro_usd: charge(&rates, tokens, audio), basis }
     }
 
     /// The most that so many tokens can cost, whichever class the input turns out to be in.
     #[must_use]
-    pub fn worst_case(&self, model: &str, input: Tokens, output: Tokens, cache: CacheUse) -> Cost {
+    pub fn worst_case(&self, input: Tokens, output: Tokens, cache: CacheUse, audio: AudioUse) -> Cost {
         let fresh = Usage { fresh_input: input, output, ..Usage::default() };
         let short = Usage { cache_write: input, output, ..Usage::default() };
         let long = Usage { cache_write_long: input, output, ..Usage::default() };
@@ -62,31 +93,48 @@ impl PriceList {
             CacheUse::Short => &[fresh, short],
             CacheUse::Long => &[fresh, short, long],
         };
-        let (rates, basis) = self.find(model, input);
-        let worst = classes.iter().map(|usage| charge(&rates, usage)).max();
+        let audio = match audio {
+            AudioUse::None => AudioInput::default(),
+            AudioUse::Possible => AudioInput { fresh: input, ..AudioInput::default() },
+        };
+        let (rates, basis) = self.for_input(input);
+        let worst = classes.iter().map(|usage| charge(&rates, usage, audio)).max();
         Cost { micro_usd: worst.unwrap_or_default(), basis }
     }
 
-    /// The prices that a model with so much input is charged at, in micro-dollars per thousand tokens: fresh input, cache read,
-    /// cache write, long cache write, output; the highest known ones for a model that has none.
+    /// What so much input is charged at, in micro-dollars per thousand tokens: fresh input, cache read, cache write, long cache
+    /// write, output; the highest known prices for a model that has none.
     #[must_use]
-    pub fn rates(&self, model: &str, input: Tokens) -> [u32; 5] {
-        self.find(model, input).0.all()
+    pub fn rates(&self, input: Tokens) -> [u32; 5] {
+        self.for_input(input).0.all()
     }
 
-    /// The person's own prices.
+    /// What audio is charged at, fresh and read from a cache; nothing where it is charged as other input.
     #[must_use]
-    pub const fn own(&self) -> &OwnPrices {
-        &self.own
+    pub fn audio_rates(&self, input: Tokens) -> Option<[u32; 2]> {
+        self.for_input(input).0.audio()
     }
 
-    fn find(&self, model: &str, input: Tokens) -> (Rates, PriceBasis) {
-        let name = plain(model);
-        let own = self.own.iter().filter(|(own, _)| name.strip_prefix(own).is_some_and(is_release));
-        let own = own.max_by_key(|(own, _)| own.len()).map(|(_, mills)| Rates::of(mills));
-        match own.or_else(|| row_of(&name).map(|row| *row.rates_for(input))) {
-            Some(rates) => (rates, PriceBasis::Listed),
-            None => (highest_known(), PriceBasis::HighestKnown),
+    /// The most tokens that one reply of the model can have: what the table holds, else its window, else the largest known one.
+    #[must_use]
+    pub fn output_max(&self) -> Tokens {
+        self.row.and_then(|row| row.output_max).map_or_else(|| self.input_max(), Tokens::new)
+    }
+
+    /// The most tokens that one request can put in: the model's window, or the largest known one.
+    #[must_use]
+    pub fn input_max(&self) -> Tokens {
+        let largest = || MODELS.iter().filter_map(|row| row.window).max().unwrap_or(u64::MAX);
+        Tokens::new(self.row.and_then(|row| row.window).unwrap_or_else(largest))
+    }
+
+    fn for_input(&self, input: Tokens) -> (Rates, PriceBasis) {
+        let listed = self.row.map(|row| *row.rates_for(input));
+        match (self.own, listed) {
+            // A person's price has no class for audio: it keeps the list's.
+            (Some(own), Some(listed)) => (own.with_audio_of(&listed), PriceBasis::Listed),
+            (Some(rates), None) | (None, Some(rates)) => (rates, PriceBasis::Listed),
+            (None, None) => (highest_known(), PriceBasis::HighestKnown),
         }
     }
 }
@@ -111,24 +159,6 @@ pub fn window(model: &str) -> Option<Tokens> {
     find(model).and_then(|row| row.window).map(Tokens::new)
 }
 
-/// The most tokens that one reply of the model can have: what the table holds, else its window, else the largest known one.
-#[must_use]
-pub fn output_max(model: &str) -> Tokens {
-    let row = find(model);
-    Tokens::new(row.and_then(|row| row.output_max).unwrap_or_else(|| window_or_largest(row)))
-}
-
-/// The most tokens that one request can put in: the model's window, or the largest known one.
-#[must_use]
-pub fn input_max(model: &str) -> Tokens {
-    Tokens::new(window_or_largest(find(model)))
-}
-
-fn window_or_largest(row: Option<&Row>) -> u64 {
-    let largest = || MODELS.iter().filter_map(|row| row.window).max().unwrap_or(u64::MAX);
-    row.and_then(|row| row.window).unwrap_or_else(largest)
-}
-
 /// How a request may write what it sends to the provider's cache, which can cost more than sending it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheUse {
@@ -138,6 +168,15 @@ pub enum CacheUse {
     Short,
     /// For an hour or longer.
     Long,
+}
+
+/// Whether a request may put in audio, which some models charge more for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AudioUse {
+    /// It holds none.
+    None,
+    /// It may hold some, or name something that does.
+    Possible,
 }
 
 /// One model of the price list, for people.
@@ -151,6 +190,8 @@ pub struct ListedModel {
     pub rates: [u32; 5],
     /// The same for a request whose input is longer than this.
     pub long: Option<(Tokens, [u32; 5])>,
+    /// The same for audio, fresh and read from a cache, where it has a price of its own.
+    pub audio: Option<[u32; 2]>,
 }
 
 /// When the prices were read from the providers' pages.
@@ -163,14 +204,18 @@ pub fn listed() -> impl Iterator<Item = ListedModel> {
         window: row.window.map(Tokens::new),
         rates: row.rates.all(),
         long: row.long.map(|(above, rates)| (Tokens::new(above), rates.all())),
+        audio: row.rates.audio(),
     })
 }
 
 /// Sums in thousandths of a micro-dollar and divides once, so that small classes are not lost one by one.
-fn charge(rates: &Rates, tokens: &Usage) -> MicroUsd {
+fn charge(rates: &Rates, tokens: &Usage, audio: AudioInput) -> MicroUsd {
+    let (audio_fresh, audio_cached) = (audio.fresh.min(tokens.fresh_input), audio.cached.min(tokens.cache_read));
     let sum: u128 = [
-        (tokens.fresh_input, rates.fresh_input),
-        (tokens.cache_read, rates.cache_read),
+        (tokens.fresh_input.minus(audio_fresh), rates.fresh_input),
+        (tokens.cache_read.minus(audio_cached), rates.cache_read),
+        (audio_fresh, rates.audio_input),
+        (audio_cached, rates.audio_cache_read),
         (tokens.cache_write, rates.cache_write),
         (tokens.cache_write_long, rates.cache_write_long),
         (tokens.output.plus(tokens.reasoning), rates.output),
@@ -191,6 +236,8 @@ fn highest_known() -> Rates {
             highest.cache_write = highest.cache_write.max(rates.cache_write);
             highest.cache_write_long = highest.cache_write_long.max(rates.cache_write_long);
             highest.output = highest.output.max(rates.output);
+            highest.audio_input = highest.audio_input.max(rates.audio_input);
+            highest.audio_cache_read = highest.audio_cache_read.max(rates.audio_cache_read);
         }
     }
     highest
@@ -325,7 +372,9 @@ mod tests {
         for model in ["claude-opus-4-5", "gpt-5.6", "gemini-2.5-pro", "claude-haiku-5-5", "made-up-7b", "gpt-5-nano"] {
             for (input, output) in [(1, 1), (1_000, 50), (199_999, 64_000), (300_000, 1)] {
                 let list = PriceList::default();
-                let worst = |cache| list.worst_case(model, Tokens::new(input), Tokens::new(output), cache).micro_usd;
+                let worst = |cache| {
+                    list.of(model).worst_case(Tokens::new(input), Tokens::new(output), cache, AudioUse::None).micro_usd
+                };
                 let (none, short, long) = (worst(CacheUse::None), worst(CacheUse::Short), worst(CacheUse::Long));
                 assert!(none <= short && short <= long, "{model}");
                 let cached = Usage { cache_write_long: Tokens::new(input), ..tokens(0, 0, 0, output, 0) };
@@ -335,8 +384,56 @@ mod tests {
                 assert!(cost(model, &tokens(0, input, 0, output, 0)).micro_usd <= none, "{model}");
             }
         }
-        assert_eq!(output_max("claude-sonnet-4-5-20250929"), Tokens::new(64_000));
-        assert_eq!(output_max("made-up-7b"), input_max("made-up-7b"));
+        let prices = |model| PriceList::default().of(model);
+        assert_eq!(prices("claude-sonnet-4-5-20250929").output_max(), Tokens::new(64_000));
+        assert_eq!(prices("made-up-7b").output_max(), prices("made-up-7b").input_max());
+    }
+
+    #[test]
+    fn gate_8_audio_has_its_own_price_where_the_list_has_one_and_text_keeps_its_own() {
+        let list = PriceList::default();
+        let audio = |fresh, cached| AudioInput { fresh: Tokens::new(fresh), cached: Tokens::new(cached) };
+        let used = tokens(1_000, 400, 0, 10, 0);
+        let micro = |model, audio| list.of(model).cost(&used, audio).micro_usd.get();
+        // 200 x $0.3 + 800 x $1 + 300 x $0.075 + 100 x $0.25 + 10 x $2.5 a million, rounded up.
+        assert_eq!(micro("gemini-2.5-flash", audio(800, 100)), 60 + 800 + 23 + 25 + 25);
+        assert_eq!(micro("gemini-3-flash-preview", audio(1_000, 400)), 1_000 + 40 + 30);
+        assert_eq!(micro("gemini-2.5-flash", audio(9_000, 9_000)), 1_000 + 100 + 25, "never more than went in");
+        for (model, audio) in [
+            ("gemini-2.5-flash", audio(0, 0)),
+            ("gemini-2.5-pro", audio(800, 100)),
+            ("gemini-3.5-flash", audio(800, 100)),
+            ("made-up-7b", audio(800, 100)),
+        ] {
+            assert_eq!(micro(model, audio), list.cost(model, &used).micro_usd.get(), "{model}");
+        }
+    }
+
+    #[test]
+    fn gate_8_a_request_that_may_hold_audio_reserves_its_price_and_one_of_text_does_not() {
+        let list = PriceList::default();
+        let worst = |model, audio| {
+            let (input, output) = (Tokens::new(1_000_000), Tokens::ZERO);
+            list.of(model).worst_case(input, output, CacheUse::None, audio).micro_usd.get()
+        };
+        assert_eq!(worst("gemini-2.5-flash-lite", AudioUse::Possible), 300_000);
+        assert_eq!(worst("gemini-2.5-flash-lite", AudioUse::None), 100_000);
+        assert_eq!(worst("gemini-2.5-pro", AudioUse::Possible), worst("gemini-2.5-pro", AudioUse::None));
+    }
+
+    #[test]
+    fn gate_8_a_persons_own_price_leaves_audio_the_lists_and_never_below_it() {
+        let list = |text: &str| PriceList::new(serde_json::from_value(text.into()).unwrap());
+        let rates = |text: &str, model| list(text).of(model).audio_rates(Tokens::ZERO);
+        assert_eq!(rates("gemini-2.5-flash=0.1/1", "gemini-2.5-flash"), Some([1_000, 250]));
+        assert_eq!(rates("gemini-2.5-flash=0.5/0.3/0.5/0.5/2", "gemini-2.5-flash"), Some([1_000, 300]));
+        assert_eq!(
+            rates("gemini-2.5-flash=2/9", "gemini-2.5-flash"),
+            None,
+            "all input costs more than the list's audio"
+        );
+        assert_eq!(rates("gemini-2.5-pro=2/9", "gemini-2.5-pro"), None);
+        assert_eq!(rates("mine=2/9", "mine"), None);
     }
 
     #[test]
@@ -357,6 +454,8 @@ mod tests {
                 row.name
             );
             assert!(row.rates.fresh_input <= row.rates.cache_write, "{}", row.name);
+            assert!(row.rates.fresh_input <= row.rates.audio_input, "{}", row.name);
+            assert!(row.rates.audio_cache_read <= row.rates.audio_input, "{}", row.name);
             if let Some((above, long)) = row.long {
                 assert!(above >= 100_000, "{}", row.name);
                 assert!(row.rates.all().iter().zip(long.all()).all(|(usual, long)| *usual <= long), "{}", row.name);

@@ -75,6 +75,25 @@ impl Usage {
     }
 }
 
+/// How much of the input is audio, for which some models have a price of its own. It is inside a [`Usage`]: in its fresh input and
+/// in what it read from a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AudioInput {
+    /// Read from a cache.
+    pub cached: Tokens,
+    /// That no cache had.
+    pub fresh: Tokens,
+}
+
+impl AudioInput {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.cached.is_zero() && self.fresh.is_zero()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What a request may cost, and the output limit under which its worst case fits what is left.
 
 use crate::wire::{InputBound, RequestFacts};
-use tripwire_core::prices::{self, PriceBasis, PriceList};
+use tripwire_core::prices::{ModelPrices, PriceBasis};
 use tripwire_core::units::{MicroUsd, Tokens};
 
 /// What one call of a provider's own tool is reserved and booked with: high for a search, and not checked against the providers'
@@ -30,23 +30,22 @@ pub(crate) struct WorstCase {
 
 /// The worst case within what is left; `Err` with the least that the request would need.
 pub(crate) fn worst_case(
-    list: &PriceList,
+    prices: &ModelPrices,
     facts: &RequestFacts,
     left: Option<MicroUsd>,
 ) -> Result<WorstCase, MicroUsd> {
-    let model = facts.model.as_str();
     let input = match facts.input {
-        InputBound::Bytes(bytes) => Tokens::new(bytes).plus(ADDED_TOKENS).min(prices::input_max(model)),
-        InputBound::Window => prices::input_max(model),
+        InputBound::Bytes(bytes) => Tokens::new(bytes).plus(ADDED_TOKENS).min(prices.input_max()),
+        InputBound::Window => prices.input_max(),
     };
     let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(facts.server_calls));
     let output = |limit: Tokens| Tokens::new(limit.get().saturating_mul(facts.replies));
     let tokens = |limit: Tokens| input.plus(output(limit));
     let all = |limit: Tokens| {
-        let cost = list.worst_case(model, input, output(limit), facts.cache);
+        let cost = prices.worst_case(input, output(limit), facts.cache, facts.audio);
         (times(cost.micro_usd, facts.price_per_mille).plus(tools), cost.basis)
     };
-    let wanted = facts.limit.unwrap_or_else(|| prices::output_max(model)).max(facts.limit_min);
+    let wanted = facts.limit.unwrap_or_else(|| prices.output_max()).max(facts.limit_min);
     let (amount, basis) = all(wanted);
     let Some(left) = left.filter(|left| amount > *left) else {
         // With a budget the limit that was counted with has to stand in the request.
@@ -77,34 +76,37 @@ pub(crate) fn times(amount: MicroUsd, per_mille: u64) -> MicroUsd {
 mod tests {
     use super::*;
     use crate::wire::{Api, Delivery, read_request};
+    use tripwire_core::prices::PriceList;
 
     fn facts(body: &str) -> RequestFacts {
         read_request(Api::Anthropic, body.as_bytes(), None, Delivery::Whole).unwrap()
     }
 
+    /// The worst case at the list's prices.
+    fn worst(facts: &RequestFacts, left: Option<u64>) -> Result<WorstCase, MicroUsd> {
+        worst_case(&PriceList::default().of(&facts.model), facts, left.map(MicroUsd::new))
+    }
+
     #[test]
     fn gate_8_a_limit_is_lowered_to_what_is_left_and_never_below_the_least() {
         let facts = facts(r#"{"model":"claude-sonnet-4-5","max_tokens":8000,"messages":[]}"#);
-        let whole = worst_case(&PriceList::default(), &facts, None).unwrap();
+        let whole = worst(&facts, None).unwrap();
         assert_eq!((whole.limit, whole.is_lowered), (Tokens::new(8_000), false));
         for left in [whole.amount.get(), 60_000, 8_000, 3_800] {
-            let found = worst_case(&PriceList::default(), &facts, Some(MicroUsd::new(left))).unwrap();
+            let found = worst(&facts, Some(left)).unwrap();
             assert!(found.amount.get() <= left, "{left}: {found:?}");
             assert_eq!(found.is_lowered, left < whole.amount.get());
         }
-        assert!(worst_case(&PriceList::default(), &facts, Some(MicroUsd::new(100))).is_err());
+        assert!(worst(&facts, Some(100)).is_err());
         let thinking = r#"{"model":"claude-sonnet-4-5","max_tokens":8000,"thinking":{"budget_tokens":4000}}"#;
-        assert!(
-            worst_case(&PriceList::default(), &self::facts(thinking), Some(MicroUsd::new(50_000))).is_err(),
-            "thinking needs its budget"
-        );
+        assert!(worst(&self::facts(thinking), Some(50_000)).is_err(), "thinking needs its budget");
     }
 
     #[test]
     fn gate_8_a_missing_limit_is_the_models_own_and_written_into_a_request_under_a_budget() {
         let facts = facts(r#"{"model":"claude-sonnet-4-5","messages":[]}"#);
-        let found = worst_case(&PriceList::default(), &facts, Some(MicroUsd::new(50_000_000))).unwrap();
+        let found = worst(&facts, Some(50_000_000)).unwrap();
         assert_eq!((found.limit, found.is_lowered), (Tokens::new(64_000), true));
-        assert!(!worst_case(&PriceList::default(), &facts, None).unwrap().is_lowered);
+        assert!(!worst(&facts, None).unwrap().is_lowered);
     }
 }

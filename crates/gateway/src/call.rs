@@ -311,7 +311,8 @@ fn reserve_here(
     }
     let left = books.left(&payer).map_err(|error| refused(&error, MicroUsd::ZERO))?;
     let left = [left, most].into_iter().flatten().min();
-    let worst = worst_case(&shared.prices, &facts, left).map_err(|least| {
+    let prices = shared.prices.of(&facts.model);
+    let worst = worst_case(&prices, &facts, left).map_err(|least| {
         let reason = format!(
             "{} left of the budget of `{account}`, and this call may cost {} at least",
             left.unwrap_or_default().in_dollars(),
@@ -339,6 +340,7 @@ fn reserve_here(
         conversation: conversation.clone(),
         stage: Stage::Reserved,
         status: 0,
+        prices,
         worst,
         facts,
     };

@@ -13,8 +13,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SentInput, SettledCall, UtcDate, figures};
-use tripwire_core::prices::PriceBasis;
+use tripwire_core::prices::{AudioUse, ModelPrices, PriceBasis};
 use tripwire_core::units::{Count, MicroUsd, Tokens};
+use tripwire_core::usage::{AudioInput, Usage};
 use tripwire_session::shared_money::MoneyPromise;
 
 /// Tokens that a provider makes in a millisecond, for one reply; the large ones make a tenth of it.
@@ -24,6 +25,8 @@ const TOKENS_PER_MS: u64 = 1;
 pub(crate) struct OpenCall {
     pub(crate) shared: Arc<Shared>,
     pub(crate) facts: RequestFacts,
+    /// What the model costs that was asked.
+    pub(crate) prices: ModelPrices,
     pub(crate) worst: WorstCase,
     pub(crate) provider: String,
     pub(crate) request_bytes: u64,
@@ -138,13 +141,18 @@ impl OpenCall {
         if is_unknown {
             found.usage.output = found.usage.output.max(self.unheard().min(output_max));
         }
+        let audio = self.audio(told, facts.and_then(|facts| facts.audio), &found.usage);
         // The model that was asked has the price; one without any has that of the model which answered.
-        let answered = facts.and_then(|facts| facts.model.as_deref()).unwrap_or(&self.facts.model);
-        let asked = self.shared.prices.cost(&self.facts.model, &found.usage);
-        let cost = match asked.basis {
-            PriceBasis::Listed => asked,
-            PriceBasis::HighestKnown => self.shared.prices.cost(answered, &found.usage),
+        let asked = self.prices.cost(&found.usage, audio);
+        let answered = facts.and_then(|facts| facts.model.as_deref());
+        let (prices, cost) = match (asked.basis, answered) {
+            (PriceBasis::Listed, _) | (PriceBasis::HighestKnown, None) => (self.prices, asked),
+            (PriceBasis::HighestKnown, Some(answered)) => {
+                let prices = self.shared.prices.of(answered);
+                (prices, prices.cost(&found.usage, audio))
+            }
         };
+        let has_price = !audio.is_zero() && prices.audio_rates(found.usage.input()).is_some();
         let per_mille = self.facts.price_per_mille.max(facts.map_or(0, |facts| facts.price_per_mille));
         let searches = facts.map_or(0, |facts| facts.server_calls).max(self.facts.server_calls_min);
         let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(searches));
@@ -156,6 +164,7 @@ impl OpenCall {
             micro_usd = self.worst.amount;
         }
         SettledCall {
+            audio: if has_price { audio } else { AudioInput::default() },
             path: Vec::new(),
             day: self.day,
             provider: Label::cut(&self.provider),
@@ -170,6 +179,16 @@ impl OpenCall {
             excess: MicroUsd::ZERO,
             price_estimated: cost.basis == PriceBasis::HighestKnown,
             request: None,
+        }
+    }
+
+    /// How much of the input is audio: what the provider told of the figures that are charged, else all that may be.
+    fn audio(&self, told: Option<Usage>, heard: Option<AudioInput>, charged: &Usage) -> AudioInput {
+        let heard = heard.filter(|_| told.is_some_and(|told| told.input() == charged.input()));
+        match (heard, self.facts.audio) {
+            (Some(heard), AudioUse::None | AudioUse::Possible) => heard,
+            (None, AudioUse::Possible) => AudioInput { fresh: charged.fresh_input, cached: charged.cache_read },
+            (None, AudioUse::None) => AudioInput::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::facts::charged;
 use crate::engines::question_size::input_max;
 use crate::engines::{Engine, EngineKind, Question, model_of};
 use tripwire_core::label::Label;
-use tripwire_core::prices::{CacheUse, PriceList};
+use tripwire_core::prices::{AudioUse, CacheUse, PriceList};
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::Spent;
 use tripwire_core::units::{MicroUsd, Tokens};
@@ -74,7 +74,7 @@ fn cost(engine: &dyn Engine, prices: &PriceList, input: Tokens, output: Tokens) 
     match engine.kind() {
         EngineKind::Worker => None,
         EngineKind::Model => {
-            let worst = prices.worst_case(model_of(engine.name()), input, output, CacheUse::Short);
+            let worst = prices.of(model_of(engine.name())).worst_case(input, output, CacheUse::Short, AudioUse::None);
             charged(engine.call_cost(), worst)
         }
     }

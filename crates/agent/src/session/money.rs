@@ -23,7 +23,7 @@ use tripwire_core::ledger::{
 use tripwire_core::prices::{Cost, PriceBasis, PriceList};
 use tripwire_core::run::record::{Answer, Work};
 use tripwire_core::units::{Count, MicroUsd};
-use tripwire_core::usage::{FigureSource, Usage};
+use tripwire_core::usage::{AudioInput, FigureSource, Usage};
 use tripwire_session::booked_ledger::BookedLedger;
 use tripwire_session::driver::DriverError;
 use tripwire_session::ledger::LedgerBook;
@@ -230,6 +230,7 @@ impl SessionMoney {
         let is_whole = end == CallEnd::Complete;
         let is_answered = (is_whole || end == CallEnd::Chanted) && !provider.is_empty();
         SettledCall {
+            audio: AudioInput::default(),
             path: Vec::new(),
             day: clock::now().date(),
             provider,

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use tripwire_core::explain::Explain;
 use tripwire_core::ledger::{Ledger, LedgerRecord, SettledCall};
 use tripwire_core::prices::{self, PriceList};
+use tripwire_core::units::Tokens;
 use tripwire_session::ledger::LedgerBook;
 use tripwire_workspace::policy_file;
 
@@ -163,28 +164,32 @@ fn as_json(index: u64, call: &SettledCall) -> serde_json::Value {
 /// The sum of one call, class by class.
 fn explain(args: &CostArgs, index: u64, call: &SettledCall, prices: &PriceList) -> Result<Exit, Problem> {
     let usage = &call.usage;
-    let rates = prices.rates(call.model.as_str(), usage.input());
+    let prices = prices.of(call.model.as_str());
+    let [input, cached, written, written_long, output] = prices.rates(usage.input());
+    let audio = call.audio;
+    let [audio_input, audio_cached] = prices.audio_rates(usage.input()).unwrap_or([input, cached]);
     let classes = [
-        ("fresh input", usage.fresh_input),
-        ("cache read", usage.cache_read),
-        ("cache write, 5 min", usage.cache_write),
-        ("cache write, 1 h", usage.cache_write_long),
-        ("output and reasoning", usage.output.plus(usage.reasoning)),
+        ("fresh input", usage.fresh_input.minus(audio.fresh), input),
+        ("fresh audio", audio.fresh, audio_input),
+        ("cache read", usage.cache_read.minus(audio.cached), cached),
+        ("cache read, audio", audio.cached, audio_cached),
+        ("cache write, 5 min", usage.cache_write, written),
+        ("cache write, 1 h", usage.cache_write_long, written_long),
+        ("output and reasoning", usage.output.plus(usage.reasoning), output),
     ];
-    let list = prices.cost(call.model.as_str(), usage).micro_usd;
+    let list = prices.cost(usage, audio).micro_usd;
     let mut out = Out::lock();
     if args.form.json {
         let lines: Vec<_> = classes
             .iter()
-            .zip(rates)
-            .map(|((class, tokens), rate)| json!({"class": class, "tokens": tokens, "micro_usd_per_1000": rate}))
+            .map(|(class, tokens, rate)| json!({"class": class, "tokens": tokens, "micro_usd_per_1000": rate}))
             .collect();
         let object = json!({"version": 1, "line": index, "classes": lines, "list_micro_usd": list, "call": call});
         out.line(&object.to_string())?;
     } else {
         out.line(&format!("{} on {}, {}", call.model, call.day, call.end.as_str()))?;
-        for ((class, tokens), rate) in classes.iter().zip(rates).filter(|((_, tokens), _)| !tokens.is_zero()) {
-            let part = u64::from(rate).saturating_mul(tokens.get());
+        for (class, tokens, rate) in classes.iter().filter(|(_, tokens, _)| !tokens.is_zero()) {
+            let part = u64::from(*rate).saturating_mul(tokens.get());
             out.line(&format!(
                 "  {class:<22} {tokens:>9} x ${}.{:03}/M = {part} / 1000 µ$",
                 rate / 1_000,
@@ -219,6 +224,7 @@ fn list(args: &CostArgs, own: &PriceList) -> Result<Exit, Problem> {
         let models: Vec<_> = prices::listed()
             .map(|model| {
                 json!({"name": model.name, "window": model.window, "micro_usd_per_1000": model.rates,
+                    "audio_micro_usd_per_1000": model.audio,
                     "long": model.long.map(|(above, rates)| json!({"above": above, "micro_usd_per_1000": rates}))})
             })
             .collect();
@@ -237,11 +243,18 @@ fn list(args: &CostArgs, own: &PriceList) -> Result<Exit, Problem> {
         Column::figure("write 5 min"),
         Column::figure("write 1 h"),
         Column::figure("output"),
+        Column::figure("audio"),
+        Column::figure("audio read"),
     ]);
-    let own = own.own().iter().map(|(name, rates)| (format!("{name} (money.prices)"), rates));
-    for (name, rates) in own.chain(prices::listed().map(|model| (model.name.to_owned(), model.rates))) {
+    let with_audio = |model: &str| own.of(model).audio_rates(Tokens::ZERO);
+    let own = own.own().iter().map(|(name, rates)| (format!("{name} (money.prices)"), rates, with_audio(name)));
+    let listed = prices::listed().map(|model| (model.name.to_owned(), model.rates, model.audio));
+    for (name, rates, audio) in own.chain(listed) {
         let mut row = vec![(name, None)];
-        row.extend(rates.iter().map(|rate| (format!("{}.{:03}", rate / 1_000, rate % 1_000), None)));
+        let rates = rates.map(Some).into_iter().chain(audio.map_or([None; 2], |audio| audio.map(Some)));
+        row.extend(rates.map(|rate| {
+            (rate.map_or_else(String::new, |rate| format!("{}.{:03}", rate / 1_000, rate % 1_000)), None)
+        }));
         table.row(row);
     }
     for line in table.lines() {

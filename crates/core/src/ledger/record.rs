@@ -5,7 +5,7 @@ use super::figures::Doubt;
 use crate::label::Label;
 use crate::record::chain::Digest;
 use crate::units::{Count, MicroUsd};
-use crate::usage::{FigureSource, Usage};
+use crate::usage::{AudioInput, FigureSource, Usage};
 use serde::{Deserialize, Serialize};
 
 /// The name under which the line of a settled call says how long it took; durations stand outside the record's hash.
@@ -39,6 +39,9 @@ pub enum LedgerRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettledCall {
+    /// How much of the input was audio, where that has a price of its own.
+    #[serde(default, skip_serializing_if = "AudioInput::is_zero")]
+    pub audio: AudioInput,
     /// The day it began, which its money belongs to.
     pub day: UtcDate,
     /// Why the provider's figures were not taken as they are.

@@ -3,7 +3,8 @@
 //! Read on 2026-11-15 from copies of the providers' public pages: platform.claude.com (pricing and the pages of the
 //! single models), developers.openai.com/api/docs/pricing, ai.google.dev/gemini-api/docs/pricing. Standard tier, no batch
 //! or regional surcharge. Where two copies disagree, or a price is temporary, the higher one is taken, so that a budget
-//! holds. To correct a price, change its line; there is no other copy.
+//! holds. To correct a price, change its line; there is no other copy. The prices of audio were read on 2026-11-19 in copies of
+//! ai.google.dev/gemini-api/docs/pricing from 2025-11 to 2026-10; models of Google without one charge audio as text there.
 
 /// One model.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,14 @@ impl Row {
         self
     }
 
+    /// The prices of audio: fresh, and read from a cache.
+    const fn hears(mut self, mills: [u32; 2]) -> Self {
+        let [audio_input, audio_cache_read] = mills;
+        self.rates.audio_input = audio_input;
+        self.rates.audio_cache_read = audio_cache_read;
+        self
+    }
+
     const fn above(mut self, tokens: u64, mills: [u32; 5]) -> Self {
         self.long = Some((tokens, Rates::of(mills)));
         self
@@ -62,18 +71,46 @@ pub(super) struct Rates {
     pub(super) cache_write_long: u32,
     /// Output and reasoning.
     pub(super) output: u32,
+    /// Audio that no cache had; the price of fresh input where audio costs nothing extra.
+    pub(super) audio_input: u32,
+    /// Audio read from a cache; the price of a cache read where audio costs nothing extra.
+    pub(super) audio_cache_read: u32,
 }
 
 impl Rates {
     /// In the order fresh input, cache read, cache write, long cache write, output.
     pub(super) const fn of(mills: [u32; 5]) -> Self {
         let [fresh_input, cache_read, cache_write, cache_write_long, output] = mills;
-        Self { fresh_input, cache_read, cache_write, cache_write_long, output }
+        Self {
+            fresh_input,
+            cache_read,
+            cache_write,
+            cache_write_long,
+            output,
+            audio_input: fresh_input,
+            audio_cache_read: cache_read,
+        }
     }
 
     /// In the order of [`Self::of`].
     pub(super) const fn all(&self) -> [u32; 5] {
         [self.fresh_input, self.cache_read, self.cache_write, self.cache_write_long, self.output]
+    }
+
+    /// The prices of audio, fresh and read from a cache, where they are not those of other input.
+    pub(super) fn audio(&self) -> Option<[u32; 2]> {
+        let audio = [self.audio_input, self.audio_cache_read];
+        (audio != [self.fresh_input, self.cache_read]).then_some(audio)
+    }
+
+    /// The same prices with those of audio from another row, which are at least those of other input.
+    pub(super) fn with_audio_of(self, row: &Self) -> Self {
+        match row.audio() {
+            None => self,
+            Some([fresh, cached]) => {
+                Self { audio_input: fresh.max(self.fresh_input), audio_cache_read: cached.max(self.cache_read), ..self }
+            }
+        }
     }
 }
 
@@ -155,11 +192,11 @@ pub(super) const MODELS: &[Row] = &[
         .holds(MEBI)
         .writes(65_536)
         .above(K200, [4_000, 400, 4_000, 4_000, 18_000]),
-    row("gemini-3-flash", [500, 50, 500, 500, 3_000]).holds(MEBI).writes(65_536),
+    row("gemini-3-flash", [500, 50, 500, 500, 3_000]).holds(MEBI).writes(65_536).hears([1_000, 100]),
     row("gemini-2.5-pro", [1_250, 310, 1_250, 1_250, 10_000])
         .holds(MEBI)
         .writes(65_536)
         .above(K200, [2_500, 625, 2_500, 2_500, 15_000]),
-    row("gemini-2.5-flash", [300, 75, 300, 300, 2_500]).holds(MEBI).writes(65_536),
-    row("gemini-2.5-flash-lite", [100, 25, 100, 100, 400]).holds(MEBI).writes(65_536),
+    row("gemini-2.5-flash", [300, 75, 300, 300, 2_500]).holds(MEBI).writes(65_536).hears([1_000, 250]),
+    row("gemini-2.5-flash-lite", [100, 25, 100, 100, 400]).holds(MEBI).writes(65_536).hears([300, 125]),
 ];

@@ -10,8 +10,8 @@ use tripwire_core::ledger::{
     AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError,
     SettledCall, UtcDate,
 };
-use tripwire_core::units::{Count, MicroUsd};
-use tripwire_core::usage::{FigureSource, Usage};
+use tripwire_core::units::{Count, MicroUsd, Tokens};
+use tripwire_core::usage::{AudioInput, FigureSource, Usage};
 use tripwire_testing::sized;
 
 /// A generator of random figures that is the same on every machine.
@@ -56,6 +56,7 @@ fn date(day: u64) -> UtcDate {
 /// The record of a call that ended well.
 fn record(path: Vec<AccountId>, booked: MicroUsd) -> SettledCall {
     SettledCall {
+        audio: AudioInput::default(),
         path,
         day: date(0),
         provider: Label::default(),
@@ -301,6 +302,7 @@ fn gate_8_a_record_writes_down_only_what_it_has_to_say() {
     let plain = "day end microUsd model path provider reserved status usage";
     assert_eq!(members(&usual), plain);
     for (unusual, name) in [
+        (SettledCall { audio: AudioInput { fresh: Tokens::new(1), ..AudioInput::default() }, ..usual.clone() }, "audio"),
         (SettledCall { doubt: Some(Doubt::TooLow), ..usual.clone() }, "doubt"),
         (SettledCall { excess: MicroUsd::new(1), ..usual.clone() }, "excess"),
         (SettledCall { price_estimated: true, ..usual.clone() }, "priceEstimated"),

@@ -182,7 +182,7 @@ fn policy_keys_of_tools_roles_and_prices_are_set_by_name() {
     policy.set_role(Some("reader")).unwrap();
     assert_eq!(policy.identity.role.as_str(), "reader");
     policy.set("money.prices", "made-up=1/2").unwrap();
-    assert_eq!(policy.price_list().rates("made-up", Tokens::ZERO), [1_000, 1_000, 1_000, 1_000, 2_000]);
+    assert_eq!(policy.price_list().of("made-up").rates(Tokens::ZERO), [1_000, 1_000, 1_000, 1_000, 2_000]);
     let rows = policy.rows();
     let shown = |path: &str| rows.iter().find(|row| row.path == path).unwrap().shown();
     assert_eq!(

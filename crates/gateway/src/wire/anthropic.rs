@@ -7,7 +7,7 @@ use super::members::Members;
 use super::reply_facts::ReplyFacts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 
@@ -48,6 +48,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         replies: 1,
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::None,
+        audio: AudioUse::None,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: fast * region / 1_000,

@@ -4,12 +4,12 @@
 //! the provider's own tools put in what does not stand there.
 
 use super::facts::{InputBound, RequestFacts};
-use super::json::Name;
+use super::json::{Json, Name};
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 
 /// Fields that put in something that does not stand in the request, or that is charged by other measures than its text.
 const OUTSIDE_FIELDS: [&str; 22] = [
@@ -36,6 +36,9 @@ const OUTSIDE_FIELDS: [&str; 22] = [
     "code_execution",
     "googleMaps",
 ];
+
+/// Beginnings of the media types of files without sound.
+const SILENT_MEDIA: [&str; 3] = ["image/", "text/", "application/pdf"];
 
 /// Kinds of parts, under `type`, that do the same.
 const OUTSIDE_KINDS: [&str; 9] = [
@@ -101,11 +104,19 @@ pub(super) struct Finder {
     bounded_tools: u64,
     max_uses: Option<u64>,
     cache: CacheUse,
+    audio: AudioUse,
 }
 
 impl Default for Finder {
     fn default() -> Self {
-        Self { bounds: Bounds::Bytes, server_tools: 0, bounded_tools: 0, max_uses: None, cache: CacheUse::None }
+        Self {
+            bounds: Bounds::Bytes,
+            server_tools: 0,
+            bounded_tools: 0,
+            max_uses: None,
+            cache: CacheUse::None,
+            audio: AudioUse::None,
+        }
     }
 }
 
@@ -135,7 +146,7 @@ impl Finder {
         let mut reader = serde_json::Deserializer::from_str(value.get());
         let read = match self.way(Place::Body, name) {
             Way::Into(place) => Walk { finder: self, place }.deserialize(&mut reader),
-            Way::Outside(field) => Maybe::deserialize(&mut reader).map(|maybe| self.count(&maybe, field)),
+            Way::Outside(field) => OutsideValue::deserialize(&mut reader).map(|value| self.count(value, field)),
         };
         self.hear(&read);
     }
@@ -161,12 +172,13 @@ impl Finder {
             .max(facts.server_calls_min);
         }
         facts.cache = facts.cache.max(self.cache);
+        facts.audio = if self.bounds == Bounds::Unseen { AudioUse::Possible } else { self.audio };
     }
 
     fn look_on<'de, A: MapAccess<'de>>(&mut self, place: Place, name: &str, map: &mut A) -> Result<(), A::Error> {
         match self.way(place, name) {
             Way::Into(place) => map.next_value_seed(Walk { finder: self, place }),
-            Way::Outside(field) => map.next_value::<Maybe>().map(|maybe| self.count(&maybe, field)),
+            Way::Outside(field) => map.next_value::<OutsideValue>().map(|value| self.count(value, field)),
         }
     }
 
@@ -181,7 +193,8 @@ impl Finder {
             return Way::Outside(OutsideField::ServerTool);
         }
         if !in_tools && OUTSIDE_FIELDS.contains(&name) {
-            return Way::Outside(OutsideField::Content);
+            let is_picture = name == "image_url";
+            return Way::Outside(if is_picture { OutsideField::Picture } else { OutsideField::Content });
         }
         Way::Into(match (place, name) {
             (Place::Body, "tools") => Place::Tools,
@@ -199,15 +212,14 @@ impl Finder {
     }
 
     /// Counts a field that puts something in; one that is there and null puts nothing in.
-    fn count(&mut self, maybe: &Maybe, field: OutsideField) {
-        if maybe.is_null {
-            return;
-        }
+    fn count(&mut self, value: OutsideValue, field: OutsideField) {
+        let OutsideValue::There(audio) = value else { return };
         self.bounds = self.bounds.max(Bounds::Outside);
-        self.server_tools += match field {
-            OutsideField::Content => 0,
-            OutsideField::ServerTool => 1,
-        };
+        match field {
+            OutsideField::Content => self.audio = self.audio.max(audio),
+            OutsideField::Picture => {}
+            OutsideField::ServerTool => self.server_tools += 1,
+        }
     }
 
     fn hear(&mut self, read: &serde_json::Result<()>) {
@@ -228,8 +240,10 @@ enum Way {
 /// A field that puts in something from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutsideField {
-    /// A file, a picture, an earlier conversation.
+    /// A file, an earlier conversation.
     Content,
+    /// A picture.
+    Picture,
     /// A tool of the provider.
     ServerTool,
 }
@@ -350,14 +364,77 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// Whether a value is null.
-struct Maybe {
-    is_null: bool,
+/// The value of a field that puts something in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutsideValue {
+    /// It is null.
+    Null,
+    /// It is there, and may be audio unless it says what else it is.
+    There(AudioUse),
 }
 
-impl<'de> serde::Deserialize<'de> for Maybe {
+impl<'de> serde::Deserialize<'de> for OutsideValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Option::<IgnoredAny>::deserialize(deserializer).map(|value| Self { is_null: value.is_none() })
+        deserializer.deserialize_any(OutsideVisitor)
+    }
+}
+
+struct OutsideVisitor;
+
+impl OutsideVisitor {
+    const UNTYPED: OutsideValue = OutsideValue::There(AudioUse::Possible);
+}
+
+impl<'de> Visitor<'de> for OutsideVisitor {
+    type Value = OutsideValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<OutsideValue, E> {
+        Ok(OutsideValue::Null)
+    }
+
+    fn visit_bool<E>(self, _value: bool) -> Result<OutsideValue, E> {
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_u64<E>(self, _value: u64) -> Result<OutsideValue, E> {
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_i64<E>(self, _value: i64) -> Result<OutsideValue, E> {
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_f64<E>(self, _value: f64) -> Result<OutsideValue, E> {
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_str<E>(self, _value: &str) -> Result<OutsideValue, E> {
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OutsideValue, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::UNTYPED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OutsideValue, A::Error> {
+        let mut audio = None;
+        while let Some(Name(name)) = map.next_key()? {
+            if matches!(name.as_ref(), "mimeType" | "mime_type") {
+                let silent = map.next_value::<Json<'de>>()?;
+                let silent =
+                    silent.as_str().is_some_and(|kind| SILENT_MEDIA.iter().any(|begin| kind.starts_with(begin)));
+                let said = if silent { AudioUse::None } else { AudioUse::Possible };
+                audio = audio.max(Some(said));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(OutsideValue::There(audio.unwrap_or(AudioUse::Possible)))
     }
 }
 
@@ -365,6 +442,7 @@ impl<'de> serde::Deserialize<'de> for Maybe {
 mod tests {
     use super::*;
     use crate::wire::members::Members;
+    use crate::wire::{Api, Delivery, read_request};
 
     /// What is found in one go, and whether it could be read so.
     fn in_one_go(body: &str) -> Option<String> {
@@ -387,6 +465,43 @@ mod tests {
             assert_eq!(in_one_go(body), Some(format!("{:?}", Finder::look(body))), "{body}");
         }
         assert_ne!(in_one_go(plain), in_one_go(r#"{"messages":[{"type":"image"}]}"#));
+    }
+
+    /// Whether a request may put in audio.
+    fn audio(body: &str) -> AudioUse {
+        read_request(Api::Gemini, body.as_bytes(), Some("gemini-2.5-flash"), Delivery::Whole).unwrap().audio
+    }
+
+    #[test]
+    fn gate_8_what_may_hold_audio_is_taken_for_audio() {
+        for part in [
+            r#"{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}"#,
+            r#"{"inline_data":{"mime_type":"video/mp4","data":"AAAA"}}"#,
+            r#"{"fileData":{"fileUri":"https://example.org/f"}}"#,
+            r#"{"inlineData":{"mimeType":"image/png","mime_type":"audio/wav"}}"#,
+            r#"{"inlineData":{"mimeType":["image/png"]}}"#,
+            r#"{"inlineData":{"mimeType":"image/png"}},{"inlineData":{"mimeType":"audio/wav"}}"#,
+            r#"{"functionResponse":{"parts":[{"inlineData":{"mimeType":"audio/wav"}}]}}"#,
+        ] {
+            assert_eq!(audio(&format!(r#"{{"contents":[{{"parts":[{part}]}}]}}"#)), AudioUse::Possible, "{part}");
+        }
+        assert_eq!(audio(r#"{"contents":[],"cachedContent":"cachedContents/c"}"#), AudioUse::Possible);
+        assert_eq!(audio(&format!(r#"{{"metadata":{}{}}}"#, "[".repeat(300), "]".repeat(300))), AudioUse::Possible);
+    }
+
+    #[test]
+    fn gate_8_text_pictures_and_tools_are_not_taken_for_audio() {
+        for part in [
+            r#"{"text":"audio/wav"}"#,
+            r#"{"inlineData":{"mimeType":"image/png","data":"AAAA"}}"#,
+            r#"{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/f"}}"#,
+            r#"{"inlineData":null}"#,
+            r#"{"image_url":{"url":"https://example.org/a.png"}}"#,
+            r#"{"functionCall":{"args":{"inlineData":{"mimeType":"audio/wav"}}}}"#,
+        ] {
+            assert_eq!(audio(&format!(r#"{{"contents":[{{"parts":[{part}]}}]}}"#)), AudioUse::None, "{part}");
+        }
+        assert_eq!(audio(r#"{"contents":[],"tools":[{"googleSearch":{}},{"urlContext":{}}]}"#), AudioUse::None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tripwire_core::explain::Explain;
 use tripwire_core::family::Family;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
 
 /// The APIs that are priced.
@@ -86,6 +86,8 @@ pub struct RequestFacts {
     pub input: InputBound,
     /// Whether it writes to the provider's cache.
     pub cache: CacheUse,
+    /// Whether it may put in audio.
+    pub audio: AudioUse,
     /// Calls of the provider's own tools that it allows at most; they are charged one by one.
     pub server_calls: u64,
     /// Those of them that it makes in any case, whether or not the reply tells of them.

@@ -5,9 +5,9 @@ use super::figure::Figures;
 use super::json::Json;
 use super::members::Members;
 use super::reply_facts::ReplyFacts;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
-use tripwire_core::usage::Usage;
+use tripwire_core::usage::{AudioInput, Usage};
 
 pub(super) fn path(method: &str, path: &str) -> PathKind {
     let Some(rest) = ["/v1beta", "/v1alpha", "/v1"].iter().find_map(|version| path.strip_prefix(version)) else {
@@ -64,6 +64,7 @@ pub(super) fn request(members: &Members<'_>, model: &str, delivery: Delivery) ->
         replies: replies.map_err(|_| WireError::Field("candidateCount"))?.unwrap_or(1).max(1),
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::None,
+        audio: AudioUse::None,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: 1_000,
@@ -71,6 +72,19 @@ pub(super) fn request(members: &Members<'_>, model: &str, delivery: Delivery) ->
         may_call_tools: members.offers_tools()?,
         place,
     })
+}
+
+/// The audio in a list of tokens by kind; nothing where there is no such list.
+fn audio(usage: &Json<'_>, list: &str, figures: &mut Figures<'_>) -> Option<Tokens> {
+    let mut audio = Tokens::ZERO;
+    for kind in usage.get(list)?.as_array()? {
+        if kind.get("modality").and_then(Json::as_str) == Some("AUDIO") {
+            let mut kind = Figures::over(kind);
+            audio = audio.plus(kind.get("tokenCount").unwrap_or_default());
+            figures.is_broken |= kind.is_broken;
+        }
+    }
+    Some(audio)
 }
 
 /// A chunk and a whole reply have the same form; without `alt=sse` a stream is a list of chunks.
@@ -102,6 +116,14 @@ pub(super) fn event(value: &Json<'_>, reply: &mut ReplyFacts) {
     let prompt = figures.get("promptTokenCount").unwrap_or_default();
     let tools = figures.get("toolUsePromptTokenCount").unwrap_or_default();
     let cache_read = figures.get("cachedContentTokenCount").unwrap_or_default().min(prompt);
+    let audio_sent = audio(usage, "promptTokensDetails", &mut figures);
+    let audio_of_tools = audio(usage, "toolUsePromptTokensDetails", &mut figures).unwrap_or_default();
+    let audio_cached = audio(usage, "cacheTokensDetails", &mut figures);
+    reply.audio = audio_sent.map(|audio| {
+        // Where nothing says what the cache held, it was text as far as it can have been: fresh audio is the dearest.
+        let cached = audio_cached.unwrap_or_else(|| audio.minus(prompt.minus(cache_read))).min(audio);
+        AudioInput { fresh: audio.minus(cached).plus(audio_of_tools), cached }
+    });
     let found = Usage {
         fresh_input: prompt.minus(cache_read).plus(tools),
         cache_read,

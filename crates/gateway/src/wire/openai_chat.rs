@@ -6,7 +6,7 @@ use super::json::Json;
 use super::members::Members;
 use super::reply_facts::ReplyFacts;
 use super::splice::Edit;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
 
@@ -59,6 +59,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         replies: members.read_as::<u64>("n")?.unwrap_or(1).max(1),
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::Short,
+        audio: AudioUse::None,
         server_calls: searches,
         server_calls_min: searches,
         price_per_mille: tier(members)?,

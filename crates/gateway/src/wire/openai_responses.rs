@@ -6,7 +6,7 @@ use super::json::Json;
 use super::members::Members;
 use super::openai_chat::{inside, tier};
 use super::reply_facts::ReplyFacts;
-use tripwire_core::prices::CacheUse;
+use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
 
 /// The least that the API accepts as an output limit.
@@ -29,6 +29,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         replies: 1,
         input: if kept { InputBound::Window } else { InputBound::Bytes(members.whole_text().len() as u64) },
         cache: CacheUse::Short,
+        audio: AudioUse::None,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: tier(members)?,

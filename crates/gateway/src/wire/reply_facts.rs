@@ -5,13 +5,15 @@ use super::facts::Api;
 use super::figure::Figures;
 use super::json::Json;
 use super::tool_calls::CallCollector;
-use tripwire_core::usage::Usage;
+use tripwire_core::usage::{AudioInput, Usage};
 
 /// What is known of a reply so far.
 #[derive(Debug, Default)]
 pub struct ReplyFacts {
     /// What the provider said it used.
     pub usage: Option<Usage>,
+    /// How much of the input it said was audio, where it said so.
+    pub audio: Option<AudioInput>,
     /// The model that answered.
     pub model: Option<String>,
     /// The bytes of text, reasoning and arguments.

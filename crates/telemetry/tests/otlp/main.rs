@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, AccountKind, CallEnd, LedgerRecord, SettledCall, UtcDate};
 use tripwire_core::units::{Count, MicroUsd, Tokens};
-use tripwire_core::usage::{FigureSource, Usage};
+use tripwire_core::usage::{AudioInput, FigureSource, Usage};
 use tripwire_secrets::Redactor;
 use tripwire_telemetry::{Exporter, TelemetrySettings};
 use tripwire_testing::TestDir;
@@ -60,6 +60,7 @@ fn settled(model: &str, path: Vec<AccountId>, end: CallEnd) -> LedgerRecord {
 /// A call that was settled.
 fn call(model: &str, path: Vec<AccountId>, end: CallEnd) -> SettledCall {
     SettledCall {
+        audio: AudioInput::default(),
         path,
         day: UtcDate { year: 2026, month: 11, day: 16 },
         provider: Label::cut("main"),

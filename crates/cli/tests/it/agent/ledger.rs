@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{AccountId, CallEnd, SettledCall, UtcDate};
 use tripwire_core::units::{Count, MicroUsd, Tokens};
-use tripwire_core::usage::{FigureSource, Usage};
+use tripwire_core::usage::{AudioInput, FigureSource, Usage};
 use tripwire_session::ledger::LedgerBook;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -203,6 +203,7 @@ fn gate_8_a_kill_between_settlement_and_journal_counts_what_was_settled_once() {
     let account = AccountId::session(&session(&fixture));
     let usage = Usage { fresh_input: Tokens::new(4_000), output: Tokens::new(500), ..Usage::default() };
     let call = SettledCall {
+        audio: AudioInput::default(),
         path: vec![AccountId::agent(&account, "model"), account],
         day: UtcDate { year: 2026, month: 11, day: 18 },
         provider: Label::cut("openai-chat"),

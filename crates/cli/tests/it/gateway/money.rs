@@ -315,6 +315,56 @@ fn gate_8_gateway_calls_whose_tokens_fit_a_minute_together_pass_and_one_leaves_w
     }
 }
 
+/// What a call of Gemini's with these contents is booked with, whose reply tells these figures.
+fn gemini_call(contents: &str, usage: &str) -> serde_json::Value {
+    let reply = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{{"text":"Done."}}]}},"finishReason":"STOP"}}],"usageMetadata":{{{usage}}}}}"#
+    );
+    let provider = Provider::new(move |_, socket| say(socket, "200 OK", "application/json", reply.as_bytes()));
+    let gateway = Gateway::start(&config(&provider, ""));
+    let body = format!(r#"{{"contents":[{{"parts":[{contents}]}}],"generationConfig":{{"maxOutputTokens":100}}}}"#);
+    let reply = gateway.post("/gemini/v1beta/models/gemini-2.5-flash:generateContent", &body);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let line = &gateway.json(&["cost"])["calls"][0];
+    let text = gateway.verb(&["cost", "--explain", &line["line"].to_string()]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.contains("audio"), line["call"]["audio"].is_object(), "{text}");
+    assert!(!text.contains("with tiers"), "the classes are all of the sum: {text}");
+    line["call"].clone()
+}
+
+const SPOKEN: &str = r#"{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}},{"text":"what is said?"}"#;
+
+#[test]
+fn gate_8_gateway_audio_is_reserved_and_booked_at_its_own_price() {
+    let figures = r#""promptTokenCount":1000,"candidatesTokenCount":10"#;
+    let kinds = r#""promptTokensDetails":[{"modality":"TEXT","tokenCount":200},{"modality":"AUDIO","tokenCount":800}]"#;
+    let call = gemini_call(SPOKEN, &format!("{figures},{kinds}"));
+    // 200 x $0.3, 800 x $1 and 10 x $2.5 a million; the whole window may be audio.
+    assert_eq!(call["microUsd"], 60 + 800 + 25, "{call}");
+    assert_eq!(call["reserved"], 1_048_576 + 250, "{call}");
+    let cached = r#""cachedContentTokenCount":500,"cacheTokensDetails":[{"modality":"AUDIO","tokenCount":500}]"#;
+    let call = gemini_call(SPOKEN, &format!("{figures},{kinds},{cached}"));
+    // 500 of the 800 come from the cache, at $0.25.
+    assert_eq!(call["microUsd"], 60 + 300 + 125 + 25, "{call}");
+    let call = gemini_call(SPOKEN, figures);
+    assert_eq!(call["microUsd"], 1_000 + 25, "nobody said that any of it was text: {call}");
+}
+
+#[test]
+fn gate_8_gateway_text_and_pictures_are_reserved_and_booked_without_audio() {
+    let figures = r#""promptTokenCount":1000,"candidatesTokenCount":10"#;
+    let kinds = r#""promptTokensDetails":[{"modality":"TEXT","tokenCount":1000}]"#;
+    let call = gemini_call(r#"{"text":"hi"}"#, figures);
+    assert_eq!((call["microUsd"].as_u64(), call.get("audio")), (Some(300 + 25), None), "{call}");
+    assert!(call["reserved"].as_u64() < Some(1_000), "{call}");
+    let picture = r#"{"inlineData":{"mimeType":"image/png","data":"AAAA"}}"#;
+    let call = gemini_call(picture, &format!("{figures},{kinds}"));
+    assert_eq!((call["microUsd"].as_u64(), call.get("audio")), (Some(300 + 25), None), "{call}");
+    // 1,048,576 x $0.3 a million, rounded up with the output's $0.00025.
+    assert_eq!(call["reserved"], 314_823, "{call}");
+}
+
 /// A reply of Chat Completions.
 const CHAT: &str = r#"{"model":"gpt-4o","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}"#;
 
