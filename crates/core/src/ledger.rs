@@ -15,7 +15,7 @@ mod record;
 
 pub use account::{Account, AccountId, AccountKind, AccountSettings, Budget, Period, UtcDate};
 pub use figures::{Doubt, Figures, Heard, ReplyEnd, SentInput, figures};
-pub use record::{CALL_DURATION, CallEnd, LedgerRecord, SettledCall};
+pub use record::{CALL_DURATION, CallEnd, LedgerRecord, ModelUsage, SettledCall, own_usage};
 
 use crate::explain::{ExitClass, Explain};
 use crate::units::MicroUsd;

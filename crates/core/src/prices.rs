@@ -21,6 +21,18 @@ pub struct Cost {
     pub basis: PriceBasis,
 }
 
+impl Cost {
+    /// Both together; an estimate if one of them is.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        let basis = match (self.basis, other.basis) {
+            (PriceBasis::Listed, PriceBasis::Listed) => PriceBasis::Listed,
+            (PriceBasis::HighestKnown, _) | (_, PriceBasis::HighestKnown) => PriceBasis::HighestKnown,
+        };
+        Self { micro_usd: self.micro_usd.plus(other.micro_usd), basis }
+    }
+}
+
 /// On what a cost rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PriceBasis {

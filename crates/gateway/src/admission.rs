@@ -39,7 +39,10 @@ pub(crate) fn worst_case(
         InputBound::Window => prices.input_max(),
     };
     let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(facts.server_calls));
-    let output = |limit: Tokens| Tokens::new(limit.get().saturating_mul(facts.replies));
+    // Each time that the model is asked, it may read everything and write up to its limit.
+    let input = Tokens::new(input.get().saturating_mul(facts.samplings));
+    let replies = facts.replies.saturating_mul(facts.samplings);
+    let output = |limit: Tokens| Tokens::new(limit.get().saturating_mul(replies));
     let tokens = |limit: Tokens| input.plus(output(limit));
     let all = |limit: Tokens| {
         let cost = prices.worst_case(input, output(limit), facts.cache, facts.audio);
@@ -100,6 +103,19 @@ mod tests {
         assert!(worst(&facts, Some(100)).is_err());
         let thinking = r#"{"model":"claude-sonnet-4-5","max_tokens":8000,"thinking":{"budget_tokens":4000}}"#;
         assert!(worst(&self::facts(thinking), Some(50_000)).is_err(), "thinking needs its budget");
+    }
+
+    #[test]
+    fn gate_8_a_conversation_that_is_summed_up_first_reserves_what_it_reads_and_writes_twice() {
+        let worst = |kind: &str| {
+            let body = format!(
+                r#"{{"model":"claude-sonnet-4-5","max_tokens":1000,"context_management":{{"edits":[{{"type":"{kind}"}}]}}}}"#
+            );
+            self::worst(&facts(&body), None).unwrap()
+        };
+        let (once, twice) = (worst("clear_it_20260112"), worst("compact_20260112"));
+        assert_eq!((twice.limit, once.limit), (Tokens::new(1_000), Tokens::new(1_000)));
+        assert!(once.amount.get().abs_diff(twice.amount.get() / 2) <= 6, "{once:?} {twice:?}");
     }
 
     #[test]

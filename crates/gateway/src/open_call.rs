@@ -12,8 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tripwire_core::label::Label;
-use tripwire_core::ledger::{AccountId, CallEnd, Heard, ReplyEnd, ReservationId, SentInput, SettledCall, UtcDate, figures};
-use tripwire_core::prices::{AudioUse, ModelPrices, PriceBasis};
+use tripwire_core::ledger::{
+    AccountId, CallEnd, Doubt, Heard, ModelUsage, ReplyEnd, ReservationId, SentInput, SettledCall, UtcDate, figures,
+    own_usage,
+};
+use tripwire_core::prices::{AudioUse, Cost, ModelPrices, PriceBasis};
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_core::usage::{AudioInput, Usage};
 use tripwire_session::shared_money::MoneyPromise;
@@ -142,17 +145,13 @@ impl OpenCall {
             found.usage.output = found.usage.output.max(self.unheard().min(output_max));
         }
         let audio = self.audio(told, facts.and_then(|facts| facts.audio), &found.usage);
-        // The model that was asked has the price; one without any has that of the model which answered.
-        let asked = self.prices.cost(&found.usage, audio);
-        let answered = facts.and_then(|facts| facts.model.as_deref());
-        let (prices, cost) = match (asked.basis, answered) {
-            (PriceBasis::Listed, _) | (PriceBasis::HighestKnown, None) => (self.prices, asked),
-            (PriceBasis::HighestKnown, Some(answered)) => {
-                let prices = self.shared.prices.of(answered);
-                (prices, prices.cost(&found.usage, audio))
-            }
-        };
-        let has_price = !audio.is_zero() && prices.audio_rates(found.usage.input()).is_some();
+        // Figures that are too high to be believed are of no model.
+        let others = facts.filter(|_| found.doubt != Some(Doubt::TooHigh)).map_or(&[][..], |facts| &facts.others);
+        let own = own_usage(found.usage, others);
+        let (prices, cost) = self.price(&own, audio, facts.and_then(|facts| facts.model.as_deref()));
+        let paid = |other: &ModelUsage| self.shared.prices.cost(other.model.as_str(), &other.usage);
+        let cost = others.iter().fold(cost, |cost, other| cost.plus(paid(other)));
+        let has_price = !audio.is_zero() && prices.audio_rates(own.input()).is_some();
         let per_mille = self.facts.price_per_mille.max(facts.map_or(0, |facts| facts.price_per_mille));
         let searches = facts.map_or(0, |facts| facts.server_calls).max(self.facts.server_calls_min);
         let tools = MicroUsd::new(SERVER_CALL_PRICE.get().saturating_mul(searches));
@@ -165,6 +164,7 @@ impl OpenCall {
         }
         SettledCall {
             audio: if has_price { audio } else { AudioInput::default() },
+            other_models: others.iter().map(|other| self.named(other)).collect(),
             path: Vec::new(),
             day: self.day,
             provider: Label::cut(&self.provider),
@@ -180,6 +180,23 @@ impl OpenCall {
             price_estimated: cost.basis == PriceBasis::HighestKnown,
             request: None,
         }
+    }
+
+    /// What the call's own model costs: the one that was asked has the price; one without any has that of the one which answered.
+    fn price(&self, used: &Usage, audio: AudioInput, answered: Option<&str>) -> (ModelPrices, Cost) {
+        let asked = self.prices.cost(used, audio);
+        match (asked.basis, answered) {
+            (PriceBasis::Listed, _) | (PriceBasis::HighestKnown, None) => (self.prices, asked),
+            (PriceBasis::HighestKnown, Some(answered)) => {
+                let prices = self.shared.prices.of(answered);
+                (prices, prices.cost(used, audio))
+            }
+        }
+    }
+
+    /// What another model used, with its name as it may be written down.
+    fn named(&self, other: &ModelUsage) -> ModelUsage {
+        ModelUsage { model: Label::cut(&self.shared.outbound.hide(other.model.as_str())), usage: other.usage }
     }
 
     /// How much of the input is audio: what the provider told of the figures that are charged, else all that may be.

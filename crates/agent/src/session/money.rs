@@ -231,6 +231,7 @@ impl SessionMoney {
         let is_answered = (is_whole || end == CallEnd::Chanted) && !provider.is_empty();
         SettledCall {
             audio: AudioInput::default(),
+            other_models: Vec::new(),
             path: Vec::new(),
             day: clock::now().date(),
             provider,

@@ -163,11 +163,11 @@ fn as_json(index: u64, call: &SettledCall) -> serde_json::Value {
 
 /// The sum of one call, class by class.
 fn explain(args: &CostArgs, index: u64, call: &SettledCall, prices: &PriceList) -> Result<Exit, Problem> {
-    let usage = &call.usage;
-    let prices = prices.of(call.model.as_str());
-    let [input, cached, written, written_long, output] = prices.rates(usage.input());
+    let usage = &call.own_usage();
+    let own = prices.of(call.model.as_str());
+    let [input, cached, written, written_long, output] = own.rates(usage.input());
     let audio = call.audio;
-    let [audio_input, audio_cached] = prices.audio_rates(usage.input()).unwrap_or([input, cached]);
+    let [audio_input, audio_cached] = own.audio_rates(usage.input()).unwrap_or([input, cached]);
     let classes = [
         ("fresh input", usage.fresh_input.minus(audio.fresh), input),
         ("fresh audio", audio.fresh, audio_input),
@@ -177,14 +177,20 @@ fn explain(args: &CostArgs, index: u64, call: &SettledCall, prices: &PriceList) 
         ("cache write, 1 h", usage.cache_write_long, written_long),
         ("output and reasoning", usage.output.plus(usage.reasoning), output),
     ];
-    let list = prices.cost(usage, audio).micro_usd;
+    let others =
+        call.other_models.iter().map(|other| (other, prices.cost(other.model.as_str(), &other.usage).micro_usd));
+    let others: Vec<_> = others.collect();
+    let list = others.iter().fold(own.cost(usage, audio).micro_usd, |sum, (_, paid)| sum.plus(*paid));
     let mut out = Out::lock();
     if args.form.json {
         let lines: Vec<_> = classes
             .iter()
             .map(|(class, tokens, rate)| json!({"class": class, "tokens": tokens, "micro_usd_per_1000": rate}))
             .collect();
-        let object = json!({"version": 1, "line": index, "classes": lines, "list_micro_usd": list, "call": call});
+        let others: Vec<_> =
+            others.iter().map(|(other, paid)| json!({"model": other.model, "micro_usd": paid})).collect();
+        let object = json!({"version": 1, "line": index, "classes": lines, "other_models": others,
+            "list_micro_usd": list, "call": call});
         out.line(&object.to_string())?;
     } else {
         out.line(&format!("{} on {}, {}", call.model, call.day, call.end.as_str()))?;
@@ -195,6 +201,9 @@ fn explain(args: &CostArgs, index: u64, call: &SettledCall, prices: &PriceList) 
                 rate / 1_000,
                 rate % 1_000
             ))?;
+        }
+        for (other, paid) in &others {
+            out.line(&format!("  {}: {} tokens, {}", other.model, other.usage.total(), money::exactly(paid.get())))?;
         }
         out.line(&format!("  list price, rounded up: {}", money::exactly(list.get())))?;
         if call.micro_usd != list {
@@ -252,9 +261,11 @@ fn list(args: &CostArgs, own: &PriceList) -> Result<Exit, Problem> {
     for (name, rates, audio) in own.chain(listed) {
         let mut row = vec![(name, None)];
         let rates = rates.map(Some).into_iter().chain(audio.map_or([None; 2], |audio| audio.map(Some)));
-        row.extend(rates.map(|rate| {
-            (rate.map_or_else(String::new, |rate| format!("{}.{:03}", rate / 1_000, rate % 1_000)), None)
-        }));
+        row.extend(
+            rates.map(|rate| {
+                (rate.map_or_else(String::new, |rate| format!("{}.{:03}", rate / 1_000, rate % 1_000)), None)
+            }),
+        );
         table.row(row);
     }
     for line in table.lines() {

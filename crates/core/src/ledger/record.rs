@@ -4,7 +4,7 @@ use super::account::{AccountId, UtcDate};
 use super::figures::Doubt;
 use crate::label::Label;
 use crate::record::chain::Digest;
-use crate::units::{Count, MicroUsd};
+use crate::units::{Count, MicroUsd, Tokens};
 use crate::usage::{AudioInput, FigureSource, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ pub struct SettledCall {
     pub micro_usd: MicroUsd,
     /// The model that answered, or the one that was asked.
     pub model: Label,
+    /// What other models used for the reply: they are inside `usage`, and each has its own price.
+    #[serde(default, skip_serializing_if = "alloc::vec::Vec::is_empty")]
+    pub other_models: alloc::vec::Vec<ModelUsage>,
     /// The accounts it was booked on, the caller's first.
     pub path: alloc::vec::Vec<AccountId>,
     /// Whether the model has no price of its own, so that the highest known one was taken.
@@ -75,6 +78,30 @@ pub struct SettledCall {
     pub status: Count,
     /// The tokens it was charged for.
     pub usage: Usage,
+}
+
+/// What one model used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelUsage {
+    /// The model.
+    pub model: Label,
+    /// Its tokens.
+    pub usage: Usage,
+}
+
+impl SettledCall {
+    /// What the call's own model used.
+    #[must_use]
+    pub fn own_usage(&self) -> Usage {
+        own_usage(self.usage, &self.other_models)
+    }
+}
+
+/// What is left of a call's tokens without those of other models.
+#[must_use]
+pub fn own_usage(all: Usage, others: &[ModelUsage]) -> Usage {
+    others.iter().fold(all, |own, other| own.with(other.usage, Tokens::minus))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]

@@ -7,8 +7,8 @@ use crate::written::members;
 use std::collections::BTreeMap;
 use tripwire_core::label::Label;
 use tripwire_core::ledger::{
-    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, Period, ReservationId, ReserveError,
-    SettledCall, UtcDate,
+    AccountId, AccountKind, AccountSettings, Budget, CallEnd, Doubt, Ledger, ModelUsage, Period, ReservationId,
+    ReserveError, SettledCall, UtcDate,
 };
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_core::usage::{AudioInput, FigureSource, Usage};
@@ -57,6 +57,7 @@ fn date(day: u64) -> UtcDate {
 fn record(path: Vec<AccountId>, booked: MicroUsd) -> SettledCall {
     SettledCall {
         audio: AudioInput::default(),
+        other_models: Vec::new(),
         path,
         day: date(0),
         provider: Label::default(),
@@ -299,12 +300,17 @@ fn gate_8_a_day_begins_anew_at_midnight_and_never_because_the_clock_stepped_back
 #[test]
 fn gate_8_a_record_writes_down_only_what_it_has_to_say() {
     let usual = record(vec![AccountId::session("s")], MicroUsd::new(5));
+    let other = ModelUsage { model: Label::cut("m"), usage: Usage::default() };
     let plain = "day end microUsd model path provider reserved status usage";
     assert_eq!(members(&usual), plain);
     for (unusual, name) in [
-        (SettledCall { audio: AudioInput { fresh: Tokens::new(1), ..AudioInput::default() }, ..usual.clone() }, "audio"),
+        (
+            SettledCall { audio: AudioInput { fresh: Tokens::new(1), ..AudioInput::default() }, ..usual.clone() },
+            "audio",
+        ),
         (SettledCall { doubt: Some(Doubt::TooLow), ..usual.clone() }, "doubt"),
         (SettledCall { excess: MicroUsd::new(1), ..usual.clone() }, "excess"),
+        (SettledCall { other_models: vec![other], ..usual.clone() }, "otherModels"),
         (SettledCall { price_estimated: true, ..usual.clone() }, "priceEstimated"),
         (SettledCall { source: FigureSource::Estimated, ..usual.clone() }, "source"),
     ] {

@@ -7,6 +7,8 @@ use super::members::Members;
 use super::reply_facts::ReplyFacts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tripwire_core::label::Label;
+use tripwire_core::ledger::ModelUsage;
 use tripwire_core::prices::{AudioUse, CacheUse};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
@@ -49,6 +51,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::None,
         audio: AudioUse::None,
+        samplings: 1,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: fast * region / 1_000,
@@ -106,7 +109,23 @@ fn said(block: &Json<'_>, reply: &mut ReplyFacts) {
 fn usage(value: Option<&Json<'_>>, reply: &mut ReplyFacts) {
     let Some(value) = value.filter(|value| value.as_object().is_some()) else { return };
     let mut figures = Figures::over(value);
-    let before = reply.usage.unwrap_or_default();
+    let mut found = classes(&mut figures, value, reply.usage.unwrap_or_default());
+    if let Some(list) = value.get("iterations").filter(|list| !list.is_null()) {
+        figures.is_broken |= list.as_array().is_none();
+        let (all, others) = iterations(list.as_array().unwrap_or_default(), reply.model.as_deref(), &mut figures);
+        // The sums of the reply leave some iterations out, and the list is what is charged.
+        found = found.with(all, Tokens::max);
+        reply.others = others;
+    }
+    if let Some(tools) = value.get("server_tool_use") {
+        let mut calls = Figures::over(tools);
+        reply.server_calls = calls.get("web_search_requests").unwrap_or(Tokens::ZERO).get();
+    }
+    reply.tell(found, &figures);
+}
+
+/// The classes of some figures, over those that were told before.
+fn classes(figures: &mut Figures<'_>, value: &Json<'_>, before: Usage) -> Usage {
     let written = figures.get("cache_creation_input_tokens");
     let long = value.get("cache_creation").map(Figures::over).and_then(|mut parts| {
         let long = parts.get("ephemeral_1h_input_tokens");
@@ -115,17 +134,33 @@ fn usage(value: Option<&Json<'_>>, reply: &mut ReplyFacts) {
     });
     let cache_write_long = long.unwrap_or(before.cache_write_long);
     let written = written.unwrap_or_else(|| before.cache_write.plus(before.cache_write_long));
-    let found = Usage {
+    Usage {
         fresh_input: figures.get("input_tokens").unwrap_or(before.fresh_input),
         cache_read: figures.get("cache_read_input_tokens").unwrap_or(before.cache_read),
         cache_write: written.minus(cache_write_long),
         cache_write_long,
         output: figures.get("output_tokens").unwrap_or(before.output),
         reasoning: Tokens::ZERO,
-    };
-    if let Some(tools) = value.get("server_tool_use") {
-        let mut calls = Figures::over(tools);
-        reply.server_calls = calls.get("web_search_requests").unwrap_or(Tokens::ZERO).get();
     }
-    reply.tell(found, &figures);
+}
+
+/// What all iterations of a reply used, and those of other models than the one that the reply names: an adviser, one that stood in
+/// for another, one that declined. A summary of the conversation is the model's own.
+fn iterations(list: &[Json<'_>], model: Option<&str>, figures: &mut Figures<'_>) -> (Usage, Vec<ModelUsage>) {
+    let (mut all, mut others) = (Usage::default(), Vec::new());
+    for value in list {
+        let mut iteration = Figures::over(value);
+        let used = classes(&mut iteration, value, Usage::default());
+        figures.is_broken |= iteration.is_broken || value.as_object().is_none();
+        all = all.with(used, Tokens::plus);
+        let asked = value.get("model").and_then(Json::as_str);
+        let is_own = match value.get("type").and_then(Json::as_str) {
+            Some("advisor_message" | "fallback_message") => false,
+            Some(_) | None => asked.is_none() || asked == model,
+        };
+        if !is_own {
+            others.push(ModelUsage { model: Label::cut(asked.unwrap_or_default()), usage: used });
+        }
+    }
+    (all, others)
 }

@@ -93,6 +93,9 @@ const ARGUMENTS: [&str; 9] = [
     "response_json_schema",
 ];
 
+/// The beginning of the kinds of edits that have the model sum up the conversation before it answers.
+const SUMMING_UP: &str = "compact_";
+
 /// Calls of the provider's tools that a request without a bound of its own may make.
 const SERVER_CALLS_MAX: u64 = 32;
 
@@ -105,6 +108,7 @@ pub(super) struct Finder {
     max_uses: Option<u64>,
     cache: CacheUse,
     audio: AudioUse,
+    samplings: u64,
 }
 
 impl Default for Finder {
@@ -116,6 +120,7 @@ impl Default for Finder {
             max_uses: None,
             cache: CacheUse::None,
             audio: AudioUse::None,
+            samplings: 1,
         }
     }
 }
@@ -172,6 +177,7 @@ impl Finder {
             .max(facts.server_calls_min);
         }
         facts.cache = facts.cache.max(self.cache);
+        facts.samplings = self.samplings;
         facts.audio = if self.bounds == Bounds::Unseen { AudioUse::Possible } else { self.audio };
     }
 
@@ -319,6 +325,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             Place::Kind(false) if OUTSIDE_KINDS.contains(&value) => {
                 self.finder.bounds = self.finder.bounds.max(Bounds::Outside);
             }
+            Place::Kind(false) if value.starts_with(SUMMING_UP) => self.finder.samplings = 2,
             Place::Ttl if value != "5m" => self.finder.cache = CacheUse::Long,
             Place::Kind(_)
             | Place::Ttl
@@ -465,6 +472,24 @@ mod tests {
             assert_eq!(in_one_go(body), Some(format!("{:?}", Finder::look(body))), "{body}");
         }
         assert_ne!(in_one_go(plain), in_one_go(r#"{"messages":[{"type":"image"}]}"#));
+    }
+
+    #[test]
+    fn gate_8_a_request_that_has_its_conversation_summed_up_may_ask_the_model_twice() {
+        let samplings = |body: &str| {
+            let facts = read_request(Api::Anthropic, body.as_bytes(), None, Delivery::Whole).unwrap();
+            (facts.samplings, facts.input == InputBound::Bytes(body.len() as u64))
+        };
+        let edits = |kind: &str| format!(r#"{{"model":"m","context_management":{{"edits":[{{"type":"{kind}"}}]}}}}"#);
+        assert_eq!(samplings(&edits("compact_20260112")), (2, true));
+        for once in [
+            edits("clear_tool_uses_20250919"),
+            r#"{"model":"m","messages":[{"content":[{"type":"compaction","content":"a summary"}]}]}"#.to_owned(),
+            r#"{"model":"m","messages":[{"content":[{"type":"text","text":"compact_20260112"}]}]}"#.to_owned(),
+            r#"{"model":"m","tools":[{"type":"compact_it","name":"f"}]}"#.to_owned(),
+        ] {
+            assert_eq!(samplings(&once), (1, true), "{once}");
+        }
     }
 
     /// Whether a request may put in audio.

@@ -88,6 +88,8 @@ pub struct RequestFacts {
     pub cache: CacheUse,
     /// Whether it may put in audio.
     pub audio: AudioUse,
+    /// How often the model may be asked for one reply: once more to shorten the conversation.
+    pub samplings: u64,
     /// Calls of the provider's own tools that it allows at most; they are charged one by one.
     pub server_calls: u64,
     /// Those of them that it makes in any case, whether or not the reply tells of them.

@@ -65,6 +65,7 @@ pub(super) fn request(members: &Members<'_>, model: &str, delivery: Delivery) ->
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::None,
         audio: AudioUse::None,
+        samplings: 1,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: 1_000,

@@ -60,6 +60,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         input: InputBound::Bytes(members.whole_text().len() as u64),
         cache: CacheUse::Short,
         audio: AudioUse::None,
+        samplings: 1,
         server_calls: searches,
         server_calls_min: searches,
         price_per_mille: tier(members)?,

@@ -30,6 +30,7 @@ pub(super) fn request(members: &Members<'_>) -> Result<RequestFacts, WireError> 
         input: if kept { InputBound::Window } else { InputBound::Bytes(members.whole_text().len() as u64) },
         cache: CacheUse::Short,
         audio: AudioUse::None,
+        samplings: 1,
         server_calls: 0,
         server_calls_min: 0,
         price_per_mille: tier(members)?,

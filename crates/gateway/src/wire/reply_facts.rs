@@ -5,6 +5,7 @@ use super::facts::Api;
 use super::figure::Figures;
 use super::json::Json;
 use super::tool_calls::CallCollector;
+use tripwire_core::ledger::ModelUsage;
 use tripwire_core::usage::{AudioInput, Usage};
 
 /// What is known of a reply so far.
@@ -14,6 +15,8 @@ pub struct ReplyFacts {
     pub usage: Option<Usage>,
     /// How much of the input it said was audio, where it said so.
     pub audio: Option<AudioInput>,
+    /// What other models used for the reply, inside `usage`.
+    pub others: Vec<ModelUsage>,
     /// The model that answered.
     pub model: Option<String>,
     /// The bytes of text, reasoning and arguments.

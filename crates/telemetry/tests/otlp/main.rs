@@ -61,6 +61,7 @@ fn settled(model: &str, path: Vec<AccountId>, end: CallEnd) -> LedgerRecord {
 fn call(model: &str, path: Vec<AccountId>, end: CallEnd) -> SettledCall {
     SettledCall {
         audio: AudioInput::default(),
+        other_models: Vec::new(),
         path,
         day: UtcDate { year: 2026, month: 11, day: 16 },
         provider: Label::cut("main"),

@@ -204,6 +204,7 @@ fn gate_8_a_kill_between_settlement_and_journal_counts_what_was_settled_once() {
     let usage = Usage { fresh_input: Tokens::new(4_000), output: Tokens::new(500), ..Usage::default() };
     let call = SettledCall {
         audio: AudioInput::default(),
+        other_models: Vec::new(),
         path: vec![AccountId::agent(&account, "model"), account],
         day: UtcDate { year: 2026, month: 11, day: 18 },
         provider: Label::cut("openai-chat"),
