@@ -41,8 +41,15 @@ impl FileLock {
     /// # Errors
     /// When the folder cannot be opened or locked.
     pub fn folder_of(path: &Path) -> Result<Self, FileError> {
-        let folder = file::folder_of(path);
-        let locked = File::open(folder).and_then(|folder| Self::on(folder, Wait::Forever));
+        Self::folder(file::folder_of(path), Wait::Forever)
+    }
+
+    /// Locks a folder.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or another process still holds it ([`io::ErrorKind::WouldBlock`]).
+    pub fn folder(folder: &Path, wait: Wait) -> Result<Self, FileError> {
+        let locked = File::open(folder).and_then(|folder| Self::on(folder, wait));
         locked.map_err(FileError::at(folder, FileAction::Lock))
     }
 

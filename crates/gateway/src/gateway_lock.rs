@@ -1,5 +1,8 @@
 //! One gateway at a time keeps the budgets of a workspace: a second one would know nothing of what the first one has reserved,
 //! and every budget could be spent twice.
+//!
+//! The lock is held on the ledger's folder: a lock on a file is worth nothing once somebody has deleted that file, because the next
+//! gateway would make and lock another one. The lock file beside it says whose it is, and is locked as well.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -15,7 +18,8 @@ const PID_BYTES_MAX: u64 = 32;
 /// The right to keep the budgets of a workspace, for as long as this value lives; the system takes it back from a dead process.
 #[derive(Debug)]
 pub(crate) struct GatewayLock {
-    _lock: FileLock,
+    _ledger: FileLock,
+    _file: FileLock,
 }
 
 /// Why the right cannot be had.
@@ -59,14 +63,17 @@ impl GatewayLock {
     /// Takes the right, or says who has it.
     pub(crate) fn claim(layout: &Layout) -> Result<Self, GatewayLockError> {
         file::make_folder(&layout.state())?;
+        file::make_folder(&layout.ledger())?;
         let path = layout.state().join("gateway.lock");
-        let lock = FileLock::take(&path, Wait::No).map_err(|error| {
+        let refused = |error: FileError| {
             let is_taken = error.kind() == io::ErrorKind::WouldBlock;
             if is_taken { GatewayLockError::Taken { pid: pid_in(&path) } } else { error.into() }
-        })?;
+        };
+        let ledger = FileLock::folder(&layout.ledger(), Wait::No).map_err(refused)?;
+        let lock = FileLock::take(&path, Wait::No).map_err(refused)?;
         let written = lock.set_len(0).and_then(|()| (&*lock).write_all(std::process::id().to_string().as_bytes()));
         written.map_err(FileError::at(&path, FileAction::Write))?;
-        Ok(Self { _lock: lock })
+        Ok(Self { _ledger: ledger, _file: lock })
     }
 }
 
@@ -90,6 +97,34 @@ mod tests {
         let pid = std::process::id();
         assert_eq!(refused.to_string(), format!("a gateway already runs for this workspace (process {pid})"));
         assert!(refused.hint().contains(&format!("kill {pid}")) && refused.hint().contains("--workspace"));
+    }
+
+    #[test]
+    fn gate_8_the_second_gateway_is_refused_also_where_the_lock_file_or_the_folder_was_deleted() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        let first = GatewayLock::claim(&layout).unwrap();
+        std::fs::remove_file(layout.state().join("gateway.lock")).unwrap();
+        let refused = GatewayLock::claim(&layout).unwrap_err();
+        assert_eq!(refused.to_string(), "a gateway already runs for this workspace");
+        assert!(refused.hint().contains("end that one"), "{}", refused.hint());
+        std::fs::remove_dir_all(layout.state()).unwrap();
+        assert!(matches!(GatewayLock::claim(&layout), Err(GatewayLockError::Taken { pid: None })));
+        drop(first);
+        let _next = GatewayLock::claim(&layout).unwrap();
+        std::fs::rename(layout.ledger(), dir.path().join("away")).unwrap();
+        assert!(matches!(GatewayLock::claim(&layout), Err(GatewayLockError::Taken { pid: Some(_) })));
+    }
+
+    #[test]
+    fn gate_8_a_lock_file_that_nobody_holds_or_that_is_missing_keeps_no_gateway_away() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        drop(GatewayLock::claim(&layout).unwrap());
+        std::fs::remove_file(layout.state().join("gateway.lock")).unwrap();
+        drop(GatewayLock::claim(&layout).unwrap());
+        std::fs::write(layout.state().join("gateway.lock"), "1").unwrap();
+        assert!(GatewayLock::claim(&layout).is_ok());
     }
 
     #[test]

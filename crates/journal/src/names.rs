@@ -5,7 +5,7 @@ pub const JOURNAL: &str = "journal";
 /// In `.geometry/`: contents too large for a journal's line, shared by all sessions.
 pub const BLOBS: &str = "blobs";
 /// In `.geometry/`: the ledger of model calls, a journal of its own.
-pub(crate) const LEDGER: &str = "ledger";
+pub const LEDGER: &str = "ledger";
 /// Beside a journal's segments: what of them is durable.
 pub(crate) const HEAD: &str = "HEAD";
 /// Beside a journal's segments: the folder of its signed checkpoints.

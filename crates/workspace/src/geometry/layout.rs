@@ -58,6 +58,8 @@ paths! {
     compaction_hook => "hooks/compaction-gate-enforcement.sh";
     /// Journals, one folder per session.
     journal => names::JOURNAL;
+    /// The ledger of model calls, a journal of its own.
+    ledger => names::LEDGER;
     /// Contents too large for a journal's line, shared by all sessions.
     blobs => names::BLOBS;
     /// The memory store.

@@ -60,6 +60,11 @@ fn gate_8_gateway_a_second_one_in_a_workspace_does_not_begin_and_names_the_first
     let pid = gateway.pid().to_string();
     assert!(said.contains(&format!("process {pid}")) && said.contains("--workspace"), "{said}");
     assert!(said.contains(&format!("kill {pid}")), "{said}");
+    std::fs::remove_file(gateway.workspace().join(".geometry/state/gateway.lock")).unwrap();
+    let second = gateway.verb(&["gateway", "--listen", "127.0.0.1:0"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(11), "a lock file that was deleted is no way around: {said}");
+    assert!(said.contains("already runs"), "{said}");
 }
 
 #[test]
