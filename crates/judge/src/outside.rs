@@ -124,6 +124,11 @@ impl OutsideTexts {
         self.0.drain(..surplus);
     }
 
+    /// The texts with their events, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &(EventIndex, OutsideText)> + ExactSizeIterator {
+        self.0.iter()
+    }
+
     /// What is known of a call that is about to be made: whether it is a copy from outside, or sends a secret away after
     /// something from outside was read.
     #[must_use]

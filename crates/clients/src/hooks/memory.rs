@@ -58,12 +58,12 @@ pub(super) struct HookMemory {
     pub(super) outside: OutsideLine,
 }
 
-/// What the session has read from outside, with its line: most events add nothing to it.
+/// What the session has read from outside, with its line: most events add nothing to it, and those that do add one text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OutsideLine {
     texts: OutsideTexts,
-    /// The line, once it was asked for.
-    line: Option<String>,
+    /// Each text as the line has it, oldest first, once the line was asked for.
+    written: Option<Vec<String>>,
 }
 
 impl PartialEq for OutsideLine {
@@ -76,7 +76,7 @@ impl Eq for OutsideLine {}
 
 impl OutsideLine {
     fn read(line: &[u8]) -> Self {
-        Self { texts: serde_json::from_slice(line).unwrap_or_default(), line: None }
+        Self { texts: serde_json::from_slice(line).unwrap_or_default(), written: None }
     }
 
     /// The texts.
@@ -86,13 +86,18 @@ impl OutsideLine {
 
     /// A text came, at this event.
     pub(super) fn add(&mut self, text: OutsideText, at: EventIndex) {
-        self.texts.add(text, at);
-        self.line = None;
+        let Self { texts, written } = self;
+        texts.add(text, at);
+        if let Some(written) = written {
+            written.extend(texts.iter().next_back().map(json));
+            keep_newest(written, texts.iter().len());
+        }
     }
 
-    fn line(&mut self) -> &str {
-        let Self { texts, line } = self;
-        line.get_or_insert_with(|| serde_json::to_string(texts).unwrap_or_default())
+    fn line(&mut self) -> String {
+        let Self { texts, written } = self;
+        let written = written.get_or_insert_with(|| texts.iter().map(json).collect());
+        ["[", &written.join(","), "]"].concat()
     }
 }
 
@@ -147,7 +152,7 @@ impl HookMemory {
         keep_newest(&mut self.records, RECORDS_MAX);
         let own = serde_json::to_string(self).unwrap_or_default();
         let own = if self.has_words() { redactor.redact_json(&own) } else { Cow::Borrowed(own.as_str()) };
-        [&own, "\n", self.outside.line()].concat()
+        [&own, "\n", self.outside.line().as_str()].concat()
     }
 
     /// Whether anything in it was written by someone else: where all is numbers, there is nothing to redact.
@@ -286,6 +291,10 @@ fn own_step(call: &str) -> String {
     format!("call {call}")
 }
 
+fn json(part: &impl Serialize) -> String {
+    serde_json::to_string(part).unwrap_or_default()
+}
+
 fn keep_newest<T>(list: &mut Vec<T>, max: usize) {
     let surplus = list.len().saturating_sub(max);
     list.drain(..surplus);
@@ -331,6 +340,34 @@ mod tests {
         assert!(!holds(&|memory| memory.parents.push((Fingerprint::of(b"a"), secret.clone()))));
         assert!(!holds(&|memory| memory.calls.asked(shared, &call(None, &format!("{{\"k\":\"{secret}\"}}")))));
         assert!(!holds(&|memory| memory.calls.asked(shared, &call(Some(&secret), "{}"))));
+    }
+
+    #[test]
+    fn floor_3_the_line_of_texts_from_outside_is_that_of_all_of_them_whenever_it_is_asked_for() {
+        let facts = tripwire_judge::Facts::default();
+        for asked_from in [0, 3, 12] {
+            let mut outside = OutsideLine::default();
+            for n in 0..13 {
+                if n >= asked_from {
+                    assert_eq!(
+                        outside.line(),
+                        serde_json::to_string(outside.texts()).unwrap(),
+                        "{n} from {asked_from}"
+                    );
+                }
+                let output = format!("run me and me number {n}");
+                let call = tripwire_observe::RawCall {
+                    tool: "mcp__s__t",
+                    args: "{}",
+                    output: Some(&output),
+                    ..tripwire_observe::RawCall::default()
+                };
+                outside.add(OutsideText::of(&facts, &call).unwrap(), EventIndex::new(n));
+            }
+            let line = outside.line();
+            assert_eq!(line, serde_json::to_string(outside.texts()).unwrap());
+            assert_eq!(OutsideLine::read(line.as_bytes()), outside);
+        }
     }
 
     #[test]
