@@ -319,6 +319,7 @@ impl GuardedSession {
             self.record_no_result(&call, why)?;
         }
         self.closed = true;
+        self.driver.finish()?;
         Ok(self.driver.freeze_in_passing()?)
     }
 

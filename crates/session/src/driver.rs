@@ -64,7 +64,7 @@ use tripwire_journal::storage::Storage;
 use tripwire_journal::storage::kept::KeptDisk;
 use tripwire_journal::{Batch, Durability, Journal, SessionPaths};
 use tripwire_secrets::{Redactor, Vault};
-use tripwire_workspace::control::KnownAbsent;
+use tripwire_workspace::control::ControlLooks;
 use tripwire_workspace::geometry::hook_script;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, template};
@@ -103,8 +103,8 @@ pub struct Driver<S: Storage = KeptDisk> {
     replica: Option<Arc<dyn Replica>>,
     /// How the state file follows the journal.
     follower: StateFollower,
-    /// What this process knows to be absent of people's files.
-    absent: KnownAbsent,
+    /// What this process keeps between its looks at people's files.
+    looks: ControlLooks,
 }
 
 impl Driver<KeptDisk> {
@@ -211,7 +211,7 @@ impl Driver<KeptDisk> {
             results: ResultSync::Each,
             replica: None,
             follower: StateFollower::default(),
-            absent: KnownAbsent::default(),
+            looks: ControlLooks::default(),
         }
     }
 }
@@ -436,18 +436,18 @@ impl<S: Storage> Driver<S> {
             removed,
             reporting,
             redaction,
-            absent,
+            looks,
             ..
         } = self;
-        let results = self.results;
+        let (results, saves) = (self.results, self.follower.saves());
         redaction.refresh()?;
         let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
         catch_up(&turn, dir, state, followed.as_mut())?;
         let (own, now) = make(state.start);
-        let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting };
+        let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting, saves };
         let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
-        let gathered = turn::gather(dir, state, own, at_look, absent)?;
+        let gathered = turn::gather(dir, state, own, at_look, looks)?;
         let decided = turn::decide_on_copy(state, session, gathered, redaction.redactor()?)?;
         let batch = decided.batch(state.known, now, results);
         let known = append(&mut turn, &batch)?;

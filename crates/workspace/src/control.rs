@@ -7,18 +7,19 @@
 mod absent;
 mod compare;
 mod fact;
+mod kept_folder;
 pub mod order;
 mod policy;
 mod watched;
 
 pub(crate) use self::absent::AbsentFiles;
-pub use self::absent::KnownAbsent;
+pub use self::absent::ControlLooks;
 pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
-use crate::mark::{Mark, stat};
+use crate::mark::Mark;
 use crate::policy_file::{self, PolicyFileError};
 use crate::session::SessionId;
 use compare::Accepted;
@@ -52,6 +53,19 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Whether a later look finds the same from both of them: the marks of files only spare it a read.
+    #[must_use]
+    pub fn is_same_but_for_marks(&self, other: &Self) -> bool {
+        let unmarked = |seen: &Self| {
+            let mut seen = seen.clone();
+            seen.mark = None;
+            seen.policy.forget_mark();
+            seen.obeyed.iter_mut().for_each(watched::WatchedFile::forget_mark);
+            seen
+        };
+        self == other || unmarked(self) == unmarked(other)
+    }
+
     /// Notes the policy file that the session froze, which every later look is compared with.
     pub fn froze_policy(&mut self, digest: Option<Digest>) {
         self.policy = policy::SeenPolicy::frozen(digest);
@@ -179,28 +193,29 @@ pub fn look<'a>(
     before: &'a Seen,
     now: WallClock,
 ) -> Result<Look<'a>, ControlError> {
-    look_again(layout, session, before, now, &mut KnownAbsent::default())
+    look_again(layout, session, before, now, &mut ControlLooks::default())
 }
 
-/// The same in a process that stays, which remembers what is not there.
+/// The same in a process that stays, which keeps what serves its next look.
 pub fn look_again<'a>(
     layout: &Layout,
     session: &SessionId,
     before: &'a Seen,
     now: WallClock,
-    absent: &mut KnownAbsent,
+    looks: &mut ControlLooks,
 ) -> Result<Look<'a>, ControlError> {
     let folder = layout.folder().symlink_metadata().ok().filter(std::fs::Metadata::is_dir);
     let Some(folder) = folder else {
         return Err(ControlError::FolderGone { path: layout.folder().to_owned() });
     };
-    absent.reports.begin(Some(&folder), now);
+    looks.folder.begin(layout.folder(), &folder);
+    looks.reports.begin(Some(&folder), now);
     let (mut facts, mut seen) = (Vec::new(), Cow::Borrowed(before));
     for file in ControlFile::ALL {
         let there = match file {
             // What stops an agent is always looked for.
-            ControlFile::Stop | ControlFile::Pause => stat(&file.path(layout))?.is_some(),
-            ControlFile::BlockerReport | ControlFile::Checkpoint => absent.reports.stat(&file.path(layout))?.is_some(),
+            ControlFile::Stop | ControlFile::Pause => looks.folder.mark(&file.path(layout), now)?.is_some(),
+            ControlFile::BlockerReport | ControlFile::Checkpoint => looks.reports.stat(&file.path(layout))?.is_some(),
         };
         // Read only where it matters: while a report stands that is new to this session, or that it wrote itself.
         let is_writer =
@@ -230,13 +245,15 @@ pub fn look_again<'a>(
     if !seen.looked {
         seen.to_mut().looked = true;
     }
-    look_at_manifest(layout, now, &mut seen, &mut facts)?;
-    if let Some(policy) = policy::look(&layout.policy(), now, &seen.policy, &mut facts)? {
+    let mark = looks.folder.mark(&layout.manifest(), now)?;
+    look_at_manifest(layout, mark, &mut seen, &mut facts);
+    let policy = layout.policy();
+    if let Some(policy) = policy::look(&policy, || looks.folder.mark(&policy, now), &seen.policy, &mut facts)? {
         seen.to_mut().policy = policy;
     }
     if let Some(root) = layout.workspace() {
-        absent.obeyed.begin(root.metadata().ok().as_ref(), now);
-        for (at, file) in watched::look(root, &seen.obeyed, now, &mut absent.obeyed, &mut facts) {
+        looks.obeyed.begin(root.metadata().ok().as_ref(), now);
+        for (at, file) in watched::look(root, &seen.obeyed, now, &mut looks.obeyed, &mut facts) {
             if let Some(known) = seen.to_mut().obeyed.get_mut(at) {
                 *known = file;
             }
@@ -246,18 +263,12 @@ pub fn look_again<'a>(
 }
 
 /// Looks at the manifest: by its mark, then by its digest, and only then by reading it.
-fn look_at_manifest(
-    layout: &Layout,
-    now: WallClock,
-    seen: &mut Cow<'_, Seen>,
-    facts: &mut Vec<ControlFact>,
-) -> Result<(), ControlError> {
+fn look_at_manifest(layout: &Layout, mark: Option<Mark>, seen: &mut Cow<'_, Seen>, facts: &mut Vec<ControlFact>) {
     let path = &layout.manifest();
-    let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
     if let (Some(mark), Some(before)) = (&mark, &seen.mark)
         && before.still_means(mark)
     {
-        return Ok(());
+        return;
     }
     let seen = seen.to_mut();
     // A file that is read while someone writes it is read again at the next look, because its mark moved on.
@@ -265,7 +276,7 @@ fn look_at_manifest(
     let found = bytes.as_deref().ok().map(|bytes| Digest::of(bytes).to_string());
     seen.mark = mark;
     if found.is_some() && found == seen.digest {
-        return Ok(());
+        return;
     }
     let ours = found.as_deref().is_some_and(|found| is_shown(layout, found));
     seen.digest = found;
@@ -299,7 +310,6 @@ fn look_at_manifest(
         }
         Err(error) => refuse(seen, facts, error.to_string(), error.hint().into_owned()),
     }
-    Ok(())
 }
 
 /// Notes for every session that this text of the manifest is ours and no person's. Call it before the text is written: a

@@ -1,6 +1,7 @@
 //! Whether a file changed since the last look, without reading it.
 
 use crate::geometry::wall_clock::WallClock;
+use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -25,6 +26,20 @@ impl Mark {
             size: metadata.size(),
             modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            seen_at,
+        }
+    }
+
+    /// The same from the system's own words.
+    pub(crate) fn of_stat(stat: &Stat, seen_at: WallClock) -> Self {
+        let nanoseconds = |seconds: i64, rest: u64| {
+            seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(rest).unwrap_or(0))
+        };
+        Self {
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+            changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             seen_at,
         }
     }

@@ -66,7 +66,11 @@ impl KnownConsoles {
     /// Whether any process shows one, as [`OpenConsole::is_any`] finds it.
     #[must_use]
     pub fn is_any(&mut self, state: &Path) -> bool {
-        let names = self.folder.look(folder(state).metadata().ok().as_ref(), clock::now());
+        let found = folder(state).metadata().ok();
+        let names = self.folder.look(found.as_ref(), clock::now());
+        if found.is_none() {
+            return false;
+        }
         if (names, self.found) == (Names::Stood, Found::Nothing) {
             return false;
         }

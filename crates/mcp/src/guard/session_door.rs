@@ -156,12 +156,12 @@ impl SessionDoor {
         }
     }
 
-    /// No call follows any more: the results that the journal only grouped are synced, and acknowledged.
+    /// No call follows any more.
     pub(super) fn close(&self) {
         self.write_down();
         let mut engine = self.lock();
         let Some(Engine { driver, .. }) = engine.as_deref_mut() else { return };
-        if let Err(error) = driver.sync_results() {
+        if let Err(error) = driver.finish() {
             self.notifier.say(&format!("tripwire: the last results may be lost: {error}; {}", error.hint()));
         }
     }

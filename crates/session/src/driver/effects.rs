@@ -6,6 +6,7 @@
 use super::dir::SessionDir;
 use super::recent::Memo;
 use super::report_files::{self, DueReport, WorkDone};
+use super::state::StateSaves;
 use tripwire_core::chain::ChainView;
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
@@ -94,6 +95,35 @@ pub(super) struct LiveState<'a> {
     pub(super) view: &'a ChainView,
     pub(super) memo: &'a Memo,
     pub(super) start: WallClock,
+    pub(super) signatures: ShowSignatures,
+}
+
+/// When the newest signatures are shown even if nothing else changed. They change with every call, and a write costs more than the
+/// call's whole decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShowSignatures {
+    /// Once in so many calls.
+    Every(u64),
+    /// Now: no call of this process follows.
+    Now,
+}
+
+impl ShowSignatures {
+    /// As a process shows them that writes its state so often.
+    pub(super) const fn beside(saves: StateSaves) -> Self {
+        match saves {
+            StateSaves::Each => Self::Every(5),
+            // Its end shows the rest.
+            StateSaves::Seldom => Self::Every(32),
+        }
+    }
+
+    const fn are_due(self, calls: u64) -> bool {
+        match self {
+            Self::Every(count) => calls.is_multiple_of(count),
+            Self::Now => true,
+        }
+    }
 }
 
 impl LiveState<'_> {
@@ -140,18 +170,14 @@ fn edits(shown: &Live, state: &LiveState<'_>) -> Vec<Edit> {
     if let Some(at) = state.last_compaction().filter(|at| shown.last_compaction.as_ref() != Some(at)) {
         edits.push(Edit::new("context.last_compaction", NewValue::Text(at)));
     }
-    // They change with every call, and a write costs more than the call's whole decision: they go along with other values, and
-    // by themselves every few calls.
+    // They go along with other values, and by themselves once in a while.
     let signatures = &state.memo.signatures;
-    let due = !edits.is_empty() || shown.last_tool_signatures.is_empty() || state.memo.calls.is_multiple_of(SHOW_EVERY);
+    let due = !edits.is_empty() || shown.last_tool_signatures.is_empty() || state.signatures.are_due(state.memo.calls);
     if due && !signatures.is_empty() && shown.last_tool_signatures != *signatures {
         edits.push(Edit::new("safety.last_tool_signatures", NewValue::Texts(signatures.clone())));
     }
     edits
 }
-
-/// Calls after which the newest signatures are shown even if nothing else changed.
-const SHOW_EVERY: u64 = 5;
 
 /// Whether a new figure of the context is worth a write of the manifest: each point where the gate's tiers are, and steps
 /// of five below, because writing costs more than everything else on the path of a tool call.

@@ -2,8 +2,10 @@
 
 use super::catch_up::catch_up;
 use super::dir::SessionDir;
+use super::effects::{self, LiveState, ShowSignatures};
 use super::error::DriverError;
 use super::records::append;
+use super::state::SessionState;
 use super::{Driver, freeze, log_view, run};
 use crate::body;
 use crate::redaction::RedactionError;
@@ -82,12 +84,24 @@ impl<S: Storage> Driver<S> {
         self.state.memo.model.as_deref()
     }
 
-    /// Has results that were grouped on the disk and acknowledged: this process is about to end, and no call follows them.
+    /// No call of this process follows: results that were grouped are on the disk and acknowledged, and the manifest shows the
+    /// newest signatures.
     ///
     /// # Errors
     /// When the lock is not to be had or the disk fails.
-    pub fn sync_results(&mut self) -> Result<(), DriverError> {
-        Ok(self.journal.turn()?.sync()?)
+    pub fn finish(&mut self) -> Result<(), DriverError> {
+        let Self { journal, layout, session, state, follower, .. } = self;
+        let dir = SessionDir { layout, session };
+        let mut turn = journal.turn()?;
+        turn.sync()?;
+        // Where another process went on, that one shows what is newest.
+        if state.known == turn.records() {
+            let SessionState { chain, memo, seen, start, .. } = state;
+            let live = LiveState { view: &chain.view(), memo, start: *start, signatures: ShowSignatures::Now };
+            effects::show_counters(layout, &live, seen);
+            follower.save(state, dir, turn.journal().place().tail_hash())?;
+        }
+        Ok(())
     }
 
     /// Writes the frozen replay of a session that is left as it stands, unless it is too long to do so in passing.

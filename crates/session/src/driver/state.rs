@@ -165,6 +165,11 @@ impl StateFollower {
         Self { saves, saved: None }
     }
 
+    /// How often the state file is written.
+    pub(super) const fn saves(&self) -> StateSaves {
+        self.saves
+    }
+
     /// Writes the state file, where another process needs it.
     pub(super) fn save(&mut self, state: &SessionState, dir: SessionDir<'_>, hash: Digest) -> Result<(), StateError> {
         if self.saved.as_ref().is_some_and(|saved| !saved.is_left_behind_by(state)) {
@@ -185,7 +190,7 @@ impl SavedState {
     fn is_left_behind_by(&self, state: &SessionState) -> bool {
         state.known.saturating_sub(self.records) > BEHIND_MAX
             || state.memo.signed != self.signed
-            || state.seen != self.seen
+            || !state.seen.is_same_but_for_marks(&self.seen)
     }
 }
 

@@ -6,7 +6,7 @@ use super::people::{self, AgentAtWork, FoundBy, RemovedBy};
 use super::records::entry;
 use super::report_files::{Reporting, WorkDone};
 use super::sign::{self, Signing};
-use super::state::SessionState;
+use super::state::{SessionState, StateSaves};
 use super::{authority, briefing, effects, freeze, log_entries, log_view, objective};
 use crate::body;
 use crate::redaction::RedactionError;
@@ -22,7 +22,7 @@ use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
 use tripwire_secrets::Redactor;
 use tripwire_workspace::account;
-use tripwire_workspace::control::{self, KnownAbsent, Seen};
+use tripwire_workspace::control::{self, ControlLooks, Seen};
 use tripwire_workspace::geometry::safety_log::{LogEntry, LogError};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
@@ -57,6 +57,7 @@ pub(super) struct AtLook<'a> {
     pub(super) reach: ManifestReach,
     pub(super) removed: Option<&'a RemovedBy>,
     pub(super) reporting: Reporting,
+    pub(super) saves: StateSaves,
 }
 
 /// Whether the agent's calls can write the manifest.
@@ -85,9 +86,9 @@ pub(super) fn gather(
     state: &SessionState,
     own: Vec<Input>,
     at_look: AtLook<'_>,
-    absent: &mut KnownAbsent,
+    looks: &mut ControlLooks,
 ) -> Result<Gathered, DriverError> {
-    let mut look = control::look_again(dir.layout, dir.session, &state.seen, at_look.now, absent)?;
+    let mut look = control::look_again(dir.layout, dir.session, &state.seen, at_look.now, looks)?;
     let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
     let agent = match at_look.reach {
         ManifestReach::Open if state.memo.has_open_calls() => AgentAtWork::InReach,
@@ -222,7 +223,7 @@ pub(super) fn carry_out<S: Storage>(
     dir: SessionDir<'_>,
     state: &mut SessionState,
     Taken { steps, entries }: Taken<'_>,
-    AtLook { now, reporting, .. }: AtLook<'_>,
+    AtLook { now, reporting, saves, .. }: AtLook<'_>,
 ) -> Carried {
     let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
     let view = state.chain.view();
@@ -241,7 +242,8 @@ pub(super) fn carry_out<S: Storage>(
     if let Err(error) = briefing::write_if_due(turn, dir, &decisions, now) {
         performed.notices.push(effects::not_written("the briefing", &error));
     }
-    let live = effects::LiveState { view: &view, memo: &state.memo, start: state.start };
+    let signatures = effects::ShowSignatures::beside(saves);
+    let live = effects::LiveState { view: &view, memo: &state.memo, start: state.start, signatures };
     effects::show_counters(dir.layout, &live, &mut state.seen);
     let ended = decisions.iter().any(|decision| sign::ends(decision));
     Carried { notices: performed.notices, damaged_log: performed.damaged_log, ended }

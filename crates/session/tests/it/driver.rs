@@ -342,6 +342,23 @@ fn chain_3_a_process_that_stays_writes_its_state_seldom_and_others_miss_nothing(
 }
 
 #[test]
+fn chain_3_a_process_that_stays_does_not_write_its_state_because_a_file_was_written_just_now() {
+    let place = place();
+    let mut driver = Driver::begin(&place.layout, clock::now(), |_| Ok(())).unwrap().with_saves(StateSaves::Seldom);
+    for n in 1..=5 {
+        driver.take(call(&n.to_string(), &n.to_string()), clock::now()).unwrap();
+    }
+    let before = saved(&place, &driver);
+    fs::write(place.layout.manifest(), fs::read(place.layout.manifest()).unwrap()).unwrap();
+    driver.take(call("6", "6"), clock::now()).unwrap();
+    assert_eq!(saved(&place, &driver), before, "the manifest says what it said");
+    let text = fs::read_to_string(place.layout.manifest()).unwrap();
+    fs::write(place.layout.manifest(), text.replace("max_iterations: 100", "max_iterations: 99")).unwrap();
+    driver.take(call("7", "7"), clock::now()).unwrap();
+    assert_ne!(saved(&place, &driver), before, "what a person changed is written at once");
+}
+
+#[test]
 fn ctrl_1_what_a_process_that_stays_has_seen_of_peoples_files_is_written_at_once() {
     let place = place();
     let mut driver = Driver::begin(&place.layout, clock::now(), |_| Ok(())).unwrap().with_saves(StateSaves::Seldom);

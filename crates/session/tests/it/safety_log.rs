@@ -7,7 +7,7 @@ use tripwire_core::input::{Authority, Grant, IdentityFact, Permission, Request, 
 use tripwire_core::label::Label;
 use tripwire_core::units::{Count, MicroUsd, Tokens};
 use tripwire_session::driver::log_view::{self, LogDifference};
-use tripwire_session::driver::{Driver, views};
+use tripwire_session::driver::{Driver, StateSaves, views};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -222,6 +222,37 @@ fn log_1_the_manifest_shows_the_newest_signatures_and_a_loop_that_ended_the_sess
     assert!(driver.view().stopped.is_some());
     assert!(manifest().contains("loop_detected: true"), "{}", manifest());
     let taken = driver.take(What::Tick, at(9)).unwrap();
+    assert!(taken.before.is_empty(), "what the session shows is nobody's edit: {:?}", taken.before);
+}
+
+#[test]
+fn log_1_a_process_that_stays_shows_the_newest_signatures_once_in_a_while_and_at_its_end() {
+    let place = LogPlace::new();
+    let mut driver = place.begin(&[]).with_saves(StateSaves::Seldom);
+    let shown = || {
+        let manifest = fs::read_to_string(place.layout.manifest()).unwrap();
+        let line = manifest.lines().find(|line| line.contains("last_tool_signatures")).unwrap();
+        line.rsplit("Bash(cmd=").next().unwrap().trim_end_matches(")\"]").to_owned()
+    };
+    let mut calls = |range: std::ops::RangeInclusive<u64>| {
+        for n in range {
+            let action = Action {
+                args_digest: Label::new(&n.to_string()),
+                signature: Label::new(&format!("Bash(cmd={n})")),
+                tool: Label::cut("Bash"),
+                ..Action::default()
+            };
+            let event = AgentEvent { action: Some(action), tool_calls: Count::new(1), ..AgentEvent::default() };
+            driver.take(What::Event(event), at(n)).unwrap();
+        }
+    };
+    calls(1..=31);
+    assert_eq!(shown(), "1", "a write at every few calls would cost more than their decisions");
+    calls(32..=33);
+    assert_eq!(shown(), "32");
+    driver.finish().unwrap();
+    assert_eq!(shown(), "33");
+    let taken = driver.take(What::Tick, at(34)).unwrap();
     assert!(taken.before.is_empty(), "what the session shows is nobody's edit: {:?}", taken.before);
 }
 

@@ -1,6 +1,7 @@
 //! Files that are not there, remembered by a process that stays: while the mark of their folder stands, none of them can have come,
 //! and one look at the folder spares one for each.
 
+use super::kept_folder::KeptFolder;
 use crate::geometry::wall_clock::WallClock;
 use crate::mark::{FolderWatch, Names, stat};
 use std::collections::BTreeSet;
@@ -9,12 +10,14 @@ use std::fs::Metadata;
 use std::path::Path;
 use tripwire_fs::file::FileError;
 
-/// What is known to be absent of the files that a look at the controls looks for. It proves nothing to another process.
+/// What a process that stays keeps between its looks at the controls. It proves nothing to another process.
 #[derive(Debug, Default)]
-pub struct KnownAbsent {
-    /// Reports, in `.geometry/`.
+pub struct ControlLooks {
+    /// `.geometry/` itself.
+    pub(super) folder: KeptFolder,
+    /// Reports that are not in it.
     pub(super) reports: AbsentFiles,
-    /// Files that the agent's client obeys, in the workspace.
+    /// Files that the agent's client obeys and that are not in the workspace.
     pub(super) obeyed: AbsentFiles,
 }
 

@@ -1,8 +1,7 @@
 //! The policy file after the session began: an edit is reported as drift and never applied.
 
 use super::fact::ControlFact;
-use crate::geometry::wall_clock::WallClock;
-use crate::mark::{Mark, stat};
+use crate::mark::Mark;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
@@ -22,18 +21,23 @@ impl SeenPolicy {
     pub(super) fn frozen(digest: Option<Digest>) -> Self {
         Self { frozen: digest, mark: None, reported: None }
     }
+
+    /// The next look reads the file.
+    pub(super) fn forget_mark(&mut self) {
+        self.mark = None;
+    }
 }
 
 /// Looks at the policy file, by its mark first; a session that froze none does not look. Gives what is to be compared with
 /// from now on, where that is something else.
 pub(super) fn look(
     path: &Path,
-    now: WallClock,
+    mark: impl FnOnce() -> Result<Option<Mark>, FileError>,
     before: &SeenPolicy,
     facts: &mut Vec<ControlFact>,
 ) -> Result<Option<SeenPolicy>, FileError> {
     let Some(frozen) = before.frozen else { return Ok(None) };
-    let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
+    let mark = mark()?;
     if let (Some(mark), Some(known)) = (&mark, &before.mark)
         && known.still_means(mark)
     {
@@ -67,6 +71,8 @@ const BYTES_MAX: u64 = 1 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::wall_clock::WallClock;
+    use crate::mark::stat;
 
     #[test]
     fn const_6_an_edit_of_the_policy_file_is_reported_once_and_so_is_its_taking_back() {
@@ -77,7 +83,8 @@ mod tests {
         let mut drifts = |seen: &mut SeenPolicy| {
             let mut facts = Vec::new();
             now += 1_000;
-            if let Some(news) = look(&path, WallClock::from_epoch_ms(now), seen, &mut facts).unwrap() {
+            let mark = || Ok(stat(&path)?.map(|metadata| Mark::of(&metadata, WallClock::from_epoch_ms(now))));
+            if let Some(news) = look(&path, mark, seen, &mut facts).unwrap() {
                 *seen = news;
             }
             facts.len()

@@ -25,6 +25,13 @@ pub(super) struct WatchedFile {
     held: Option<String>,
 }
 
+impl WatchedFile {
+    /// The next look reads the file.
+    pub(super) fn forget_mark(&mut self) {
+        self.mark = None;
+    }
+}
+
 /// Looks at the files for the first time.
 pub(super) fn begin<'a>(root: &Path, names: impl Iterator<Item = &'a str>, now: WallClock) -> Vec<WatchedFile> {
     let mut files: Vec<WatchedFile> = Vec::new();
