@@ -280,6 +280,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_signed_and_not_exactly_of_the_form_is_no_checkpoint() {
+        let good = checkpoint().text();
+        assert!(SignedCheckpoint::parse(&signer().seal(&good)).is_some());
+        for text in [
+            format!("{good}a fourth line\n"),
+            good.replace("200", "0200"),
+            good.replace("200", "+200"),
+            good.replace("200", "many"),
+            good.replace("tripwire/journal/s", ""),
+            good.replace("=\n", "\n"),
+            checkpoint().origin,
+        ] {
+            assert_eq!(SignedCheckpoint::parse(&signer().seal(&text)), None, "{text}");
+        }
+    }
+
+    #[test]
     fn every_flipped_byte_of_a_note_is_found() {
         let note = checkpoint().sign(&signer()).into_bytes();
         for position in 0..note.len() {

@@ -6,14 +6,18 @@ mod rewritten;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use tripwire_core::record::chain::Digest;
 use tripwire_testing::sized;
 
+use super::head::{self, Head, HeadImage};
 use super::note::{Checkpoint, Signer};
 use super::verify::{Report, Trust, verify};
-use super::{Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
+use super::{
+    Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, Place, SessionId, SessionPaths, Tail,
+};
 use crate::storage::simulated::SimulatedDisk;
 use crate::storage::{OpenMode, Storage as _};
 use crate::test_disk::TestDisk;
@@ -198,6 +202,28 @@ fn log_4_opening_refuses_a_flip_in_the_last_record_and_names_it() {
         disk.tamper(&first(), |bytes| bytes[position] ^= 1).unwrap();
     }
     assert!(open(&disk, u64::MAX).is_ok());
+}
+
+#[test]
+fn log_4_opening_refuses_a_head_that_names_another_record_than_the_one_at_its_place() {
+    let disk = written(u64::MAX);
+    let path = paths().head();
+    let mut image = HeadImage::default();
+    let known = head::read(&disk, &disk.lock(&path, Duration::ZERO).unwrap(), &path, &mut image).unwrap().unwrap();
+    let tail = known.place.tail;
+    for tail in [
+        Tail { index: tail.index - 1, ..tail },
+        Tail { index: tail.index + 1, ..tail },
+        Tail { hash: Digest::of(b"another record"), ..tail },
+    ] {
+        let forged = Head { sequence: known.sequence + 2, place: Place { tail, ..known.place }, ..known };
+        head::write(&disk, &disk.lock(&path, Duration::ZERO).unwrap(), &path, &forged, &mut image).unwrap();
+        let error = open(&disk, u64::MAX).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if matches!(damage.cause(), DamageCause::HeadDisagrees)),
+            "{tail:?}: {error}"
+        );
+    }
 }
 
 #[test]

@@ -358,3 +358,26 @@ fn log_2_what_a_crash_left_in_the_place_of_a_new_blob_is_passed_over() -> Outcom
     assert!(disk.open(&left, OpenMode::Read).is_ok(), "a leftover is never reused");
     Ok(())
 }
+
+#[test]
+fn log_2_another_name_for_a_new_blob_is_tried_only_where_one_is_taken_and_not_for_ever() -> Outcome {
+    let put = |calls| {
+        let disk = RefusingDisk::new(&SimulatedDisk::new(1), calls, io::ErrorKind::Other);
+        let answer = Blobs::new(disk.clone(), paths().blobs().to_owned()).put(b"new bytes");
+        disk.has_refused().then_some(answer)
+    };
+    let answers: Vec<_> = (0..).map_while(put).collect();
+    assert!(answers.len() > 4 && answers.iter().all(Result::is_err), "{answers:?}");
+
+    let disk = SimulatedDisk::new(1);
+    let blobs = Blobs::new(disk.clone(), paths().blobs().to_owned());
+    let digest = blobs.put(b"some bytes")?.sha256.to_string();
+    let stored = paths().blobs().join("sha256").join(&digest[..2]).join(&digest);
+    disk.remove(&stored)?;
+    for number in 0..100 {
+        disk.open(&stored.with_extension(format!("{}-{number}.tmp", std::process::id())), OpenMode::Create)?;
+    }
+    let full = blobs.put(b"some bytes");
+    assert!(matches!(full, Err(JournalError::Io { action: "create", .. })), "{full:?}");
+    Ok(())
+}

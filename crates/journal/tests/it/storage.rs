@@ -186,5 +186,26 @@ fn a_kept_disk_does_each_thing_to_the_files_themselves() -> io::Result<()> {
     assert_eq!(disk.list(&dir)?, ["other"]);
     disk.remove(&other)?;
     assert!(disk.list(&dir)?.is_empty() && !other.exists());
+    let none = dir.join("none");
+    for answer in [disk.sync_dir(&none), disk.list(&none).map(drop), disk.remove(&none), disk.rename(&none, &other)] {
+        assert!(answer.is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_kept_disk_sees_what_was_cut_under_its_lock() -> io::Result<()> {
+    let temp = tempfile::tempdir()?;
+    let (disk, path) = (KeptDisk::default(), temp.path().join("file"));
+    let lock = disk.lock(&temp.path().join("HEAD"), Duration::ZERO)?;
+    disk.open(&path, OpenMode::Create)?;
+    disk.append(&disk.open(&path, OpenMode::Append)?, b"0123456789")?;
+    assert_eq!(disk.size(&disk.open(&path, OpenMode::Read)?)?, 10);
+    disk.truncate(&disk.open(&path, OpenMode::Update)?, 4)?;
+    assert_eq!(disk.size(&disk.open(&path, OpenMode::Read)?)?, 4);
+    disk.append(&disk.open(&path, OpenMode::Append)?, b"x")?;
+    assert_eq!(disk.size(&disk.open(&path, OpenMode::Read)?)?, 5);
+    drop(lock);
+    assert_eq!(std::fs::read(&path)?, b"0123x");
     Ok(())
 }
