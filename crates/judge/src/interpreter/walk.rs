@@ -477,18 +477,18 @@ impl Shell for Walker<'_> {
     }
 }
 
-/// Whether a pipeline ends the shell: then nothing behind it runs.
+/// Whether an item ends the shell itself: then nothing behind it runs. In a pipeline, in the background and in parentheses
+/// `exit` ends only a shell of its own.
 fn leaves(item: &Item) -> bool {
     let names = ["exit", "return", "break", "continue"];
-    item.pipeline.iter().any(|command| match command {
+    let ([command], Wait::Foreground) = (item.pipeline.as_slice(), item.wait) else { return false };
+    match command {
         Command::Simple(simple) => {
             simple.words.first().and_then(|word| word.literal()).is_some_and(|name| names.contains(&name))
         }
-        Command::Compound(Compound::Group(script) | Compound::Subshell(script), _) => {
-            script.items.last().is_some_and(leaves)
-        }
+        Command::Compound(Compound::Group(script), _) => script.items.last().is_some_and(leaves),
         Command::Compound(..) | Command::Function(..) => false,
-    })
+    }
 }
 
 /// Whether a word behind `>&` is the number of an open file, or a dash.

@@ -165,6 +165,35 @@ fn floor_1_what_a_pattern_leaves_out_is_not_passed_over() {
 }
 
 #[test]
+fn floor_1_an_alias_of_the_repository_is_what_it_stands_for() {
+    let here = Situation::new("clean");
+    let aliases =
+        [("force-all", "push -f origin main"), ("wipe2", "!rm -rf ~"), ("st", "status"), ("again", "again -f")];
+    for (name, text) in aliases {
+        here.git(&["config", &format!("alias.{name}"), text]);
+    }
+    for (line, rule) in [
+        ("git force-all", "force-push"),
+        ("git wipe2", "delete-home"),
+        ("git st", ""),
+        ("git again", ""),
+        ("git no-alias", ""),
+    ] {
+        assert_eq!(held(&here.judge().judge(line)), rule, "{line}");
+    }
+}
+
+#[test]
+fn floor_1_a_word_of_braces_is_read_up_to_a_bound() {
+    let here = Situation::new("clean");
+    let judged = |line: &str| held(&here.judge().judge(line));
+    for (letters, rule) in [(4_000, ""), (5_000, "too-complex")] {
+        assert_eq!(judged(&format!("rm -rf {{target,{}}}", "x".repeat(letters))), rule, "{letters}");
+        assert_eq!(judged(&format!("rm -rf {}", "x".repeat(letters))), "", "{letters} without braces");
+    }
+}
+
+#[test]
 fn floor_1_nested_repositories_and_work_trees() {
     let here = Situation::new("clean");
     git_in(&here.path("ws"), &["clone", "-q", "../origin.git", "vendor"]);
