@@ -524,4 +524,51 @@ mod tests {
         disk.rest();
         assert_eq!(count(folder.path()), 3);
     }
+
+    #[test]
+    fn the_last_used_files_are_kept_and_one_that_is_only_read_closes_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = KeptDisk::default();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a", "b", "c"] {
+            std::fs::write(path(name), name).unwrap();
+        }
+        let open = |name: &str, mode| disk.open(&path(name), mode).unwrap();
+        let kept = || -> Vec<String> {
+            let name = |file: &Arc<OpenFile>| file.path.file_name().unwrap().to_string_lossy().into_owned();
+            disk.state().files.iter().map(name).collect()
+        };
+        open("a", OpenMode::Read);
+        assert!(kept().is_empty(), "nothing says that it is appended to next");
+        let lock = disk.lock(&path("HEAD"), Duration::ZERO).unwrap();
+        let read = open("a", OpenMode::Read);
+        assert!(Arc::ptr_eq(&read.0, &open("a", OpenMode::Append).0), "it is opened once");
+        open("b", OpenMode::Read);
+        open("c", OpenMode::Read);
+        assert_eq!(kept(), ["HEAD", "a", "b"]);
+        open("c", OpenMode::Append);
+        assert_eq!(kept(), ["a", "b", "c"]);
+        open("b", OpenMode::Update);
+        assert_eq!(kept(), ["a", "c"], "what is written in its middle is looked at anew");
+        drop(lock);
+        std::fs::write(path("other"), "other").unwrap();
+        std::fs::rename(path("other"), path("a")).unwrap();
+        assert!(!Arc::ptr_eq(&read.0, &open("a", OpenMode::Append).0), "another file has its name");
+        assert_eq!(kept(), ["c", "a"]);
+    }
+
+    #[test]
+    fn a_lock_that_is_kept_is_no_lock_on_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = KeptDisk::default();
+        let (path, other) = (folder.path().join("HEAD"), folder.path().join("other"));
+        for _ in 0..20 {
+            drop(disk.lock(&path, Duration::ZERO).unwrap());
+            drop(disk.lock(&path, Duration::ZERO).unwrap());
+            let held = disk.lock(&other, Duration::ZERO).unwrap();
+            assert!(Disk.lock(&other, Duration::ZERO).is_err());
+            assert!(Disk.lock(&path, Duration::ZERO).is_ok());
+            drop(held);
+        }
+    }
 }
