@@ -337,6 +337,16 @@ mod tests {
     }
 
     #[test]
+    fn of_two_first_uses_at_the_same_time_both_have_the_key_of_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = KeyHome::at(temp.path().join("state"));
+        let first = home.create(&home.secret_path()).unwrap().verifier();
+        assert_eq!(home.create(&home.secret_path()).unwrap().verifier(), first);
+        let left = std::fs::read_dir(temp.path().join("state/keys")).unwrap().count();
+        assert_eq!(left, 1, "what the other one made is gone");
+    }
+
+    #[test]
     fn a_key_inside_the_workspace_or_open_to_others_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let inside = KeyHome::at(temp.path().join("state"));

@@ -120,6 +120,7 @@ fn walk<S: Storage>(
 mod tests {
     use super::*;
     use crate::batch::{Batch, Durability, Entry};
+    use crate::storage::Disk;
     use crate::storage::simulated::SimulatedDisk;
     use crate::wall_clock::WallClock;
     use crate::{Append, SessionId};
@@ -154,6 +155,19 @@ mod tests {
             Journal::look(SimulatedDisk::new(0), paths()),
             Err(JournalError::NoSession(_) | JournalError::Io { .. })
         ));
+    }
+
+    #[test]
+    fn a_session_that_is_not_there_is_told_apart_from_one_that_cannot_be_listed() {
+        let temp = tempfile::tempdir().unwrap();
+        let paths = SessionPaths::new(temp.path(), &SessionId::first(WallClock::from_epoch_ms(0)));
+        let look = || Journal::look(Disk, paths.clone()).err();
+        assert!(matches!(look(), Some(JournalError::NoSession(_))));
+        std::fs::create_dir_all(paths.dir()).unwrap();
+        assert!(matches!(look(), Some(JournalError::NoSession(_))), "a folder without a record");
+        std::fs::remove_dir(paths.dir()).unwrap();
+        std::fs::write(paths.dir(), "a file").unwrap();
+        assert!(matches!(look(), Some(JournalError::Io { action: "list", .. })));
     }
 
     #[test]
