@@ -208,4 +208,49 @@ mod tests {
             assert!(!only_reads(line), "{line}");
         }
     }
+
+    #[test]
+    fn a_command_reads_unless_one_of_its_words_may_make_it_write() {
+        let reads = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            reads(&words.next().unwrap(), &words.collect::<Vec<_>>())
+        };
+        for line in [
+            "awk {print} y",
+            "gawk -F, {print} y",
+            "find . -name x",
+            "sed -n 1p x",
+            "sort x",
+            "tree src",
+            "less x",
+            "uniq x",
+            "xxd x",
+            "cat x y",
+            "git log",
+        ] {
+            assert!(reads(line), "{line}");
+        }
+        for line in [
+            "awk {print>\"x\"} y",
+            "awk {print|\"x\"} y",
+            "awk {system(\"x\")} y",
+            "awk -f script y",
+            "gawk -i inplace {print} y",
+            "find . -fprint x",
+            "find . -fls x",
+            "sed -i s/a/b/ x",
+            "sed --in-place s/a/b/ x",
+            "sort -o x x",
+            "sort --output=x x",
+            "tree -o x",
+            "less -Ox y",
+            "less --log-file=x y",
+            "uniq x y",
+            "xxd x y",
+            "xxd -r x",
+            "rm x",
+        ] {
+            assert!(!reads(line), "{line}");
+        }
+    }
 }

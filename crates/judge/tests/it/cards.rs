@@ -165,6 +165,25 @@ fn a_fact_that_no_rule_made_says_what_it_is() {
 }
 
 #[test]
+fn what_a_policy_asks_weighs_more_than_a_few_lost_files_and_less_than_all_else() {
+    let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() };
+    let asked = Judge::fact_of_policy(&facts, "Bash ls", &CallReading::default(), "a person is asked");
+    let loses = FloorWeight::Loses(tripwire_core::units::Count::new(1));
+    for (own, expected) in [
+        (None, FloorWeight::Asks),
+        (Some(loses), FloorWeight::Asks),
+        (Some(FloorWeight::Placeholder), FloorWeight::Placeholder),
+        (Some(FloorWeight::Publishes), FloorWeight::Publishes),
+        (Some(FloorWeight::Destroys), FloorWeight::Destroys),
+    ] {
+        let floor = own.map(|weight| FloorFact { weight, ..asked.clone() });
+        let mut reading = CallReading { floor, ..CallReading::default() };
+        reading.ask(asked.clone());
+        assert_eq!(reading.floor.map(|fact| fact.weight), Some(expected), "{own:?}");
+    }
+}
+
+#[test]
 fn what_a_person_allowed_is_bound_to_the_content_of_the_files_that_the_line_names() {
     let here = Situation::new("clean");
     here.write("ws/run.sh", "rm -rf ~\n");

@@ -33,6 +33,13 @@ fn floor_1_the_card_counts_what_would_be_hit() {
 }
 
 #[test]
+fn floor_1_a_verdict_lists_every_command_of_the_line_with_its_own_answer() {
+    let verdict = Situation::new("clean").judge().judge("x=1; ls && rm -rf ~; echo done");
+    let listed: Vec<_> = verdict.segments.iter().map(|one| (one.command.as_str(), one.verdict)).collect();
+    assert_eq!(listed, [("ls", Answer::Pass), ("rm -rf ~", Answer::Hold), ("echo done", Answer::Pass)]);
+}
+
+#[test]
 fn floor_1_a_pushed_branch_says_how_many_commits_would_vanish() {
     let here = Situation::new("clean");
     here.git(&["reset", "-q", "--hard", "HEAD~1"]);
