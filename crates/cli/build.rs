@@ -12,7 +12,8 @@ fn main() {
     println!("cargo:rustc-link-arg-bin=tripwire=-no-pie");
     if set("CARGO_CFG_TARGET_FEATURE").split(',').any(|feature| feature == "crt-static") {
         println!("cargo:rustc-link-arg-bin=tripwire=-static");
-        // Functions with the same instructions are kept once. Nothing here compares addresses of functions.
+        // Functions with the same instructions are kept once and then share an address. The compiler warns of code that compares
+        // addresses of functions.
         println!("cargo:rustc-link-arg-bin=tripwire=-Wl,--icf=all");
         order_functions(&set("CARGO_CFG_TARGET_ARCH"), &set("CARGO_MANIFEST_DIR"));
     }

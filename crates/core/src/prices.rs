@@ -185,7 +185,7 @@ pub enum CacheUse {
 /// Whether a request may put in audio, which some models charge more for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AudioUse {
-    /// It holds none.
+    /// No audio.
     None,
     /// It may hold some, or name something that does.
     Possible,

@@ -95,7 +95,7 @@ impl Drop for FileLock {
     }
 }
 
-/// A lock file that stays open between two locks, so that the next one need not open it again. Whoever locks it while it is in
+/// A lock file that stays open between two locks, so that the next one need not open it again. A caller that locks it while it is in
 /// use opens it again: two locks never share one open file, because the system would give both.
 #[derive(Debug)]
 pub struct KeptLockFile {

@@ -30,7 +30,7 @@ impl Mark {
         }
     }
 
-    /// The same from the system's own words.
+    /// The same from a result of `statat`.
     pub(crate) fn of_stat(stat: &Stat, seen_at: WallClock) -> Self {
         let nanoseconds = |seconds: i64, rest: u64| {
             seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(rest).unwrap_or(0))

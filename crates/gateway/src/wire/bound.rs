@@ -93,7 +93,7 @@ const ARGUMENTS: [&str; 9] = [
     "response_json_schema",
 ];
 
-/// The beginning of the kinds of edits that have the model sum up the conversation before it answers.
+/// How the types of edits begin that have the model summarise the conversation before it answers.
 const SUMMING_UP: &str = "compact_";
 
 /// Calls of the provider's tools that a request without a bound of its own may make.

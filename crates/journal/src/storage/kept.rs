@@ -549,7 +549,7 @@ mod tests {
         open("c", OpenMode::Append);
         assert_eq!(kept(), ["a", "b", "c"]);
         open("b", OpenMode::Update);
-        assert_eq!(kept(), ["a", "c"], "what is written in its middle is looked at anew");
+        assert_eq!(kept(), ["a", "c"], "what is written in its middle is opened again");
         drop(lock);
         std::fs::write(path("other"), "other").unwrap();
         std::fs::rename(path("other"), path("a")).unwrap();
