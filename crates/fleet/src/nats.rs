@@ -5,6 +5,7 @@ mod cluster_error;
 mod connection;
 mod credentials;
 mod nats_log;
+mod ports;
 mod setup;
 
 pub use connection::NatsError;

@@ -5,6 +5,7 @@ pub use super::cluster_error::ClusterError;
 use super::connection::NatsError;
 use super::credentials::Credentials;
 use super::nats_log::NatsLog;
+use super::ports::Ports;
 use crate::checks::{self, WeakClusterError};
 use crate::subject::Name;
 use nkeys::KeyPair;
@@ -13,7 +14,7 @@ use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -204,8 +205,10 @@ impl Cluster {
         let ((operator_seed, operator), (monitor_seed, monitor)) = (user()?, user()?);
         let mut made = Vec::new();
         let mut hosts = self.hosts.iter().copied();
+        let failed = |cause| ClusterError::System { action: "find a free port".to_owned(), cause };
+        let mut ports = Ports::look().map_err(failed)?;
         for number in 1..=nodes {
-            let (client_port, route_port) = (free_port()?, free_port()?);
+            let (client_port, route_port) = (ports.free().map_err(failed)?, ports.free().map_err(failed)?);
             let host = hosts.next().unwrap_or(loopback());
             made.push(Node { name: format!("node-{number}"), host, client_port, route_port, pid: None });
         }
@@ -441,12 +444,6 @@ fn user() -> Result<(String, String), ClusterError> {
     let pair = KeyPair::new_user();
     let seed = pair.seed().map_err(|error| ClusterError::Keys(error.to_string()))?;
     Ok((seed, pair.public_key()))
-}
-
-fn free_port() -> Result<u16, ClusterError> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    let failed = |cause| ClusterError::System { action: "find a free port".to_owned(), cause };
-    Ok(bound.map_err(failed)?.port())
 }
 
 fn signal(pid: Option<u32>, kind: Signal) -> Result<(), ClusterError> {
