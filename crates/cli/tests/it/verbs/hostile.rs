@@ -143,7 +143,7 @@ fn chain_6_a_line_just_beyond_the_bound_is_refused_and_one_within_it_is_decided(
 
 #[test]
 fn chain_6_memory_does_not_grow_with_the_length_of_a_stream() {
-    let wanted = tripwire_testing::sized(60_000, 300_000);
+    let wanted = tripwire_testing::sized(60_000, 150_000);
     let chunk = format!("{EVENT}\n").repeat(1_000);
     let (short, ..) = peak_after(&["decide"], chunk.as_bytes(), 3, b"");
     let (long, lines, code, _) = peak_after(&["decide"], chunk.as_bytes(), wanted / 1_000, b"");
