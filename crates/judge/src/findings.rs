@@ -14,6 +14,8 @@ pub(crate) struct Findings {
     /// What the call is, where the rules read it more closely than the interpreter does.
     pub(crate) commands: Vec<CommandReading>,
     pub(crate) hold: Option<Hold>,
+    /// The script that all this stands in, where the run wrote one.
+    pub(crate) script: Option<String>,
 }
 
 /// Something that a call runs.
@@ -46,6 +48,7 @@ impl Findings {
         self.runs.extend(more.runs);
         self.commands.extend(more.commands);
         self.hold = self.hold.take().or(more.hold);
+        self.script = self.script.take().or(more.script);
     }
 }
 

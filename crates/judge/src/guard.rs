@@ -60,4 +60,8 @@ impl Observer for Guard {
     fn needs_branch(&self) -> bool {
         true
     }
+
+    fn follows_own_scripts(&self) -> bool {
+        true
+    }
 }

@@ -82,6 +82,11 @@ impl GuardRule {
         }
     }
 
+    /// Whether it holds what is known to destroy something, and not what cannot be known before it runs.
+    pub(crate) const fn is_certain(self) -> bool {
+        !matches!(self, Self::DeleteUnknown | Self::TooComplex)
+    }
+
     /// The name as verdicts and refusals write it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -16,6 +16,7 @@ mod output;
 mod remember;
 mod report;
 mod runners;
+mod scripts;
 mod selection;
 mod turns;
 mod walk;

@@ -82,7 +82,7 @@ impl Judge {
         Reading { verdict, commands, extent }
     }
 
-    /// The steps of a command line. `watched` names the paths that a search of the line may come upon; it is asked only if
+    /// The steps of a command line. `watched` names the paths that a search of the line may find; it is asked only if
     /// the line searches. A line that the judge holds as too complex may have more steps than are given here.
     #[must_use]
     pub fn steps(&self, command: &str, watched: &dyn Fn() -> Vec<PathBuf>) -> Vec<Step> {

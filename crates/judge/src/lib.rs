@@ -39,6 +39,7 @@ mod line;
 mod losses;
 mod names;
 pub mod outside;
+mod own_script;
 pub mod read_only;
 pub mod reading;
 mod repository;

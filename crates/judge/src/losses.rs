@@ -305,7 +305,7 @@ pub(crate) fn is_secret(path: &Path) -> bool {
 }
 
 /// Whether a file was born after the session began.
-fn is_of_the_run(world: &World, file: &Path) -> bool {
+pub(crate) fn is_of_the_run(world: &World, file: &Path) -> bool {
     let Some(began) = world.facts.began else { return false };
     file.symlink_metadata().and_then(|metadata| metadata.created()).is_ok_and(|born| born >= began)
 }

@@ -48,7 +48,7 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// A watch over paths that a search may come upon.
+    /// A watch over paths that a search may find.
     pub(crate) const fn new(watched: &'w dyn Fn() -> Vec<PathBuf>) -> Self {
         Self { watched, steps: Vec::new() }
     }
@@ -125,6 +125,11 @@ impl Observer for Watch<'_> {
 
     /// A branch is no path.
     fn needs_branch(&self) -> bool {
+        false
+    }
+
+    /// A line is not called harmless for what a script says: another text may stand there when it runs.
+    fn follows_own_scripts(&self) -> bool {
         false
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct World {
     /// Whether the line read the schedule before it writes one.
     schedule: Cell<Schedule>,
     star_star: Cell<StarStar>,
+    /// Scripts that were asked for: what the run wrote there, if it did.
+    scripts: RefCell<BTreeMap<PathBuf, Option<Rc<str>>>>,
 }
 
 /// Most entries of the disk that one judgement looks at.
@@ -122,6 +124,7 @@ impl World {
             loops: Cell::new(0),
             schedule: Cell::new(Schedule::Unread),
             star_star: Cell::new(StarStar::OneLevel),
+            scripts: RefCell::default(),
         }
     }
 
@@ -426,6 +429,16 @@ impl World {
             path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
         let bytes = tripwire_fs::file::read_bounded(path, metadata.len()).ok()?;
         String::from_utf8(bytes).ok()
+    }
+
+    /// What is known of a script: a loop that runs it a thousand times looks once.
+    pub(crate) fn script(&self, path: &Path, look: impl FnOnce() -> Option<String>) -> Option<Rc<str>> {
+        let known = self.scripts.borrow().get(path).cloned();
+        known.unwrap_or_else(|| {
+            let found = look().map(Rc::from);
+            self.scripts.borrow_mut().insert(path.to_owned(), found.clone());
+            found
+        })
     }
 
     /// Whether a path is a disk or another device that keeps data.

@@ -14,7 +14,11 @@ use crate::line::call::{Call, Place};
 use crate::line::field::{Field, Origin};
 use crate::line::mounts::Mounts;
 use crate::line::stream::Stream;
+use crate::losses::shown;
+use crate::own_script::interpreter;
+use crate::reading::CommandReading;
 use crate::site::Site;
+use std::path::Path;
 
 /// Follows the calls of a line.
 pub(super) struct Invoker;
@@ -80,6 +84,11 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
             return output(walker, call);
         }
     }
+    if word.contains('/')
+        && let Some(stream) = call_own_script(walker, &word, call)
+    {
+        return stream;
+    }
     for code in runners::hidden_code(&walker.state, call) {
         let _written = walker.own_shell(|walker| {
             walker.state.leave_shell();
@@ -97,9 +106,12 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
 /// Asks the observer about a call, and follows what it finds.
 fn look_at(walker: &mut Walker<'_>, call: &Call) {
     let site = Site { world: walker.world, state: &walker.state };
-    let findings = walker.observer.call(&site, call);
+    let mut findings = walker.observer.call(&site, call);
     let held = findings.hold.is_some();
-    follow(walker, findings);
+    match findings.script.take() {
+        Some(script) => walker.in_script(&script, |walker| follow(walker, findings)),
+        None => follow(walker, findings),
+    }
     if !held {
         walker.observer.note_effects(walker.world, &mut walker.state, call);
     }
@@ -179,8 +191,11 @@ fn invoke_inner(walker: &mut Walker<'_>, inner: Inner, call: &Call) -> Stream {
         Inner::Code(code, names, place) => run_code(walker, &code, &names, &Call { place, ..call.clone() }),
         Inner::Script(file, names) => {
             let path = file.known().and_then(|name| walker.state.absolute(&name));
-            let stream = path.and_then(|path| walker.state.files.get(&path).cloned());
-            stream.map_or(Stream::Unknown, |stream| run_stream(walker, &stream, &names, call))
+            let Some(path) = path else { return Stream::Unknown };
+            match walker.state.files.get(&path).cloned() {
+                Some(stream) => run_stream(walker, &stream, &names, call),
+                None => read_own_script(walker, &path, &names, call),
+            }
         }
         Inner::Stdin(names) => run_stream(walker, &call.stdin, &names, call),
         Inner::Fed(args) => run_fed(walker, args, call),
@@ -273,6 +288,40 @@ fn run_stream(walker: &mut Walker<'_>, stream: &Stream, names: &[Field], call: &
     };
     walker.report.hold(Hold::of_foreign_code(&origin));
     Stream::Unknown
+}
+
+/// A shell that reads its code from a file: one that the run wrote is followed.
+fn read_own_script(walker: &mut Walker<'_>, path: &Path, names: &[Field], call: &Call) -> Stream {
+    if call.place == Place::Here
+        && let Some(text) = walker.own_script(path)
+    {
+        follow_own_script(walker, path, &text, names, call);
+    }
+    Stream::Unknown
+}
+
+/// A script of the run that is called by its path: the interpreter that it names reads it.
+fn call_own_script(walker: &mut Walker<'_>, word: &str, call: &Call) -> Option<Stream> {
+    let path = walker.state.absolute(word).filter(|_| call.place == Place::Here)?;
+    let text = walker.own_script(&path)?;
+    // The line names it as a program; what a person allows is bound to its text like that of any file that is named.
+    walker.report.add([CommandReading::of_redirections(vec![path.clone()])]);
+    let args = call.args.get(1..).unwrap_or_default();
+    let program = interpreter(&text);
+    if wrappers::is_shell(program) {
+        follow_own_script(walker, &path, &text, args, call);
+    } else {
+        let started = [Field::of(program), Field::of(&path.display().to_string())];
+        look_at(walker, &call.with_args([&started, args].concat()));
+    }
+    Some(Stream::Unknown)
+}
+
+fn follow_own_script(walker: &mut Walker<'_>, path: &Path, text: &str, names: &[Field], call: &Call) {
+    let script = shown(walker.world, path);
+    walker.in_script(&script, |walker| {
+        let _written = run_stream(walker, &Stream::Known(text.to_owned()), names, call);
+    });
 }
 
 /// `xargs` and `parallel`: the words of the input become arguments.

@@ -27,4 +27,7 @@ pub(crate) trait Observer {
 
     /// Whether it matters which branch HEAD is on: asking costs a process.
     fn needs_branch(&self) -> bool;
+
+    /// Whether scripts that the run wrote are followed.
+    fn follows_own_scripts(&self) -> bool;
 }

@@ -35,6 +35,7 @@ pub(crate) struct Walked {
 pub(super) struct Mark {
     segments: usize,
     holds: usize,
+    extent: Extent,
 }
 
 impl Report {
@@ -54,13 +55,26 @@ impl Report {
 
     /// What is held so far.
     pub(super) const fn mark(&self) -> Mark {
-        Mark { segments: self.segments.len(), holds: self.holds }
+        Mark { segments: self.segments.len(), holds: self.holds, extent: self.extent }
     }
 
     /// Forgets what was held since.
     pub(super) fn forget_holds_since(&mut self, mark: &Mark) {
         self.segments.truncate(mark.segments);
         self.holds = mark.holds;
+    }
+
+    /// Of what was held since, keeps what is certain, and names the script that it stands in.
+    pub(super) fn keep_certain_holds_since(&mut self, mark: &Mark, script: &str) {
+        self.holds = mark.holds;
+        for segment in self.segments.iter_mut().skip(mark.segments) {
+            segment.hold = segment.hold.take().filter(|hold| hold.rule.is_certain()).map(|hold| Hold {
+                reason: format!("{} (in `{script}`, which this session wrote)", hold.reason),
+                ..hold
+            });
+            self.holds += usize::from(segment.hold.is_some());
+        }
+        self.extent = if self.is_full() { Extent::Cut } else { mark.extent };
     }
 
     /// Notes that the command at hand is held.

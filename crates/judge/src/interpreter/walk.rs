@@ -51,9 +51,11 @@ pub(super) struct Walker<'w> {
     parallel: usize,
     depth: usize,
     nesting: usize,
-    steps: usize,
+    pub(super) steps: usize,
+    /// Those in scripts of the run, which are not among the line's.
+    pub(super) steps_in_scripts: usize,
     /// Bytes that expansions made.
-    expanded: usize,
+    pub(super) expanded: usize,
 }
 
 impl<'w> Walker<'w> {
@@ -75,6 +77,7 @@ impl<'w> Walker<'w> {
             depth: 0,
             nesting: 0,
             steps: 0,
+            steps_in_scripts: 0,
             expanded: 0,
         }
     }

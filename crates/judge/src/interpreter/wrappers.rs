@@ -61,10 +61,15 @@ const SHELLS: [&str; 15] = [
     "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh", "nu", "xonsh", "elvish",
 ];
 
+/// Whether a program is a shell.
+pub(super) fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&program)
+}
+
 /// What stands behind this call, if it is a wrapper.
 pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
-    if SHELLS.contains(&name.as_str()) {
+    if is_shell(&name) {
         return Some(shell(call));
     }
     let first = call.args.get(1).map(Field::text).unwrap_or_default();

@@ -15,10 +15,14 @@ use super::database;
 use super::delete::targets::{self as deleted, Manner};
 use crate::findings::{Findings, Run};
 use crate::hold::{GuardRule, Hold};
-use crate::line::call::{Call, rest_of};
+use crate::line::call::{Call, Place, rest_of};
 use crate::line::field::{Field, Origin};
 use crate::line::stream::Stream;
+use crate::losses::shown;
+use crate::own_script::own_text;
 use crate::site::Site;
+use std::path::PathBuf;
+use std::rc::Rc;
 use tripwire_fs::shell_word::shell_quoted;
 
 /// Calls that delete a folder with everything in it.
@@ -111,6 +115,16 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     if let Some(origin) = given.iter().find_map(Field::foreign) {
         return Some(foreign(origin)).into();
     }
+    if given.is_empty()
+        && !only_checks(call, language)
+        && let Some((path, text)) = own_script(site, call)
+    {
+        let mut findings = judge_text(site, call, &text, language);
+        // A program that names a statement need not run it: migrations and tests are full of them.
+        findings.hold = findings.hold.filter(|hold| hold.rule != GuardRule::Database);
+        findings.script = Some(shown(site.world, &path));
+        return findings;
+    }
     let texts: Vec<String> = if given.is_empty() {
         match source(site, call) {
             Stream::Known(text) => vec![text],
@@ -141,6 +155,29 @@ fn source(site: &Site<'_>, call: &Call) -> Stream {
             path.and_then(|path| site.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
         }
     }
+}
+
+/// Whether an interpreter only looks for mistakes in a script and runs nothing of it. What stands behind the script is the script's.
+fn only_checks(call: &Call, language: Language) -> bool {
+    let options = call.args.iter().skip(1).map(Field::text).take_while(|word| word.starts_with('-'));
+    let checks = |word: &str| {
+        let has = |letter: char| !word.starts_with("--") && word.contains(letter);
+        match language {
+            Language::JavaScript => matches!(word, "-c" | "--check"),
+            Language::Perl | Language::Ruby => has('c'),
+            Language::Php => has('l') || word == "--syntax-check",
+            Language::Python | Language::Lua | Language::Awk | Language::Other => false,
+        }
+    };
+    options.into_iter().any(|word| checks(&word))
+}
+
+/// A script that the run wrote to the disk before this line.
+fn own_script(site: &Site<'_>, call: &Call) -> Option<(PathBuf, Rc<str>)> {
+    let name = call.operands().first().and_then(|file| file.known()).filter(|_| call.place == Place::Here)?;
+    let path = site.state.absolute(&name).filter(|path| !site.state.files.contains_key(path))?;
+    let text = own_text(site.world, &path)?;
+    Some((path, text))
 }
 
 fn awk(site: &Site<'_>, call: &Call) -> Findings {

@@ -4,6 +4,7 @@
 mod cards;
 mod guard;
 mod lines;
+mod own_scripts;
 mod properties;
 mod reading;
 mod services;

@@ -107,6 +107,26 @@ fn const_5_a_client_that_keeps_its_pipe_open_hears_a_refusal() {
 }
 
 #[test]
+fn floor_1_a_script_that_the_agent_wrote_is_read_when_it_runs() {
+    let fixture = fixture("claude");
+    let write = |name: &str| fs::write(fixture.root().join(name), "#!/bin/sh\nrm -rf ~\n").unwrap();
+    write("before.sh");
+    if fixture.root().join("before.sh").metadata().unwrap().created().is_err() {
+        return tripwire_testing::skip("this disk keeps no times of birth: scripts of a session were not tried");
+    }
+    assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null, "the session begins");
+    write("s.sh");
+    for line in ["sh s.sh", "cd . && ./s.sh"] {
+        let answer = fixture.answer("PreToolUse", &shell(line));
+        assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "{line}: {answer}");
+        assert!(answer.to_string().contains("in `s.sh`, which this session wrote"), "{line}: {answer}");
+    }
+    for line in ["sh before.sh", "cat s.sh", "chmod +x s.sh"] {
+        assert_eq!(fixture.answer("PreToolUse", &shell(line)), Value::Null, "{line}");
+    }
+}
+
+#[test]
 fn floor_1_a_command_is_judged_at_every_tool() {
     for (client, tool, input) in [
         ("claude", "Monitor", json!({"command": "rm -rf ~", "description": "x"})),
@@ -156,7 +176,7 @@ fn const_5_a_hook_that_is_stuck_refuses_before_its_client_gives_up() {
         let call = shell("git checkout -- .");
         let (quick, _) = within(&fixture, client, "90", &call);
         assert!(is_refused(&quick), "{quick:?}");
-        // git itself reads this file, and waits for whoever never writes to it.
+        // git itself reads this file, and waits for a writer that never comes.
         pipe(&fixture.root().join(".git/info/attributes"));
         let (output, took) = within(&fixture, client, "6", &call);
         assert!(is_refused(&output), "{client} after {took:?}: {output:?}");

@@ -81,15 +81,18 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                for a person: deleting a home, the system, a repository's history or work that no commit holds; rewriting a \
                protected branch; throwing away uncommitted changes; disks, databases, services, logs; code from the network. \
                A name of which a part is unknown counts for all that it may mean; one or two files that git does not know \
-               may go, three are held, together, one by one, or over a session. \
+               may go, three are held, together, one by one, or over a session. A script that the session wrote itself is \
+               read when it is run. \
                The line is judged as parsed and against the real workspace, so the same command may pass in one state \
                and be held in another. It binds in observe mode too, and is no evidence of a loop.",
         threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours; \
                     `tripwire approvals deny CODE` refuses it. The call waits for the answer where `approvals.wait` says so.",
         settings: &["approvals.wait"],
         source: "SPEC §12; the users' third and sixth needs.",
-        fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`.",
-        quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`.",
+        fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`, or in a \
+                script that the agent has just written.",
+        quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`; a script \
+                that was there before the session.",
     },
     RuleEntry {
         id: "FLOOR-2",
@@ -107,11 +110,11 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "FLOOR-3",
         title: "Text from outside gives no orders",
-        what: "Pages, issues and the answers of tool servers may hold orders for whoever reads them. A command that stands in \
+        what: "Pages, issues and the answers of tool servers may hold orders for the agent that reads them. A command that stands in \
                such a text waits for a person while decisions bind, and so does one that sends a file with secrets to a host \
                after such a text was read; in observe mode it is noted. The evidence is the event that brought the text and \
                the request. Building, testing, installing and reading without a host pass. It is a tripwire and no proof: a \
-               command that is worded anew, and text that came by a file, are not seen.",
+               command that is reworded, and text that came by a file, are not seen.",
         threshold: "One command of two words and 16 characters or more that equals a line of the last 8 such texts. \
                     `tripwire allow --once CODE` lets exactly that command pass once within 24 hours.",
         settings: &["judge.outside"],
