@@ -117,12 +117,12 @@ pub const WORD_LANES: usize = 128;
 const WORDS_VERSION: &str = "w1:";
 
 /// A one-permutation MinHash of a text's distinct words: each word falls into one of [`WORD_LANES`] lanes, and the least
-/// value of a lane stays. A lane without a word is 0, so that two short questions are compared by their few words.
+/// value of a lane stays. A lane with no word in it is 0, so that two short questions are compared by their few words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WordSketch([u8; WORD_LANES]);
 
 impl WordSketch {
-    /// Wraps finished lanes; 0 is a lane without a word.
+    /// Wraps finished lanes; 0 is a lane with no word in it.
     #[must_use]
     pub const fn from_lanes(lanes: [u8; WORD_LANES]) -> Self {
         Self(lanes)

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use tripwire_core::explain::{ExitClass, Explain};
 
-/// The oldest server that is accepted: older ones ignore settings that this depends on, without a word.
+/// The oldest server that is accepted: older ones silently ignore settings that this depends on.
 pub const VERSION_MIN: (u64, u64) = (2, 12);
 /// How far the clocks of servers and of this machine may be apart.
 pub const SKEW_MS_MAX: u64 = 2_000;

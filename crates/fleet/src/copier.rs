@@ -90,7 +90,7 @@ fn copy_all(log: &dyn Log, machine: &Name, received: &Receiver<Ask>) {
         }
         let told =
             copied.map_err(|error| CopyError::Refused { cause: error.to_string(), hint: error.hint().into_owned() });
-        // Whoever asked may have given up.
+        // The caller may have given up.
         drop(answer.try_send(told));
     }
 }

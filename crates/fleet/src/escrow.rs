@@ -1,7 +1,7 @@
 //! A budget over many machines, as arithmetic. No clock, no storage: a model checker can run the same transitions.
 //!
 //! The pool hands out blocks, so that not every model call has to ask it. A holder opens its block slice by slice in a grant of
-//! its own, and spends only what it opened. Whoever closes a grant decides, by the order of the log, how much of it can have
+//! its own, and spends only what it opened. The machine that closes a grant decides, by the order of the log, how much of it can have
 //! been spent: what was opened, and not a micro-dollar more. So a dead machine's block returns without trusting its clock.
 //! INVARIANT: `settled` plus everything granted is never above the limit, unless a provider charged more than was reserved.
 

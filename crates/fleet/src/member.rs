@@ -163,7 +163,7 @@ impl<'a> Member<'a> {
         let (mut spoke, mut looks) = (false, 0_u32);
         while !self.is_over() || self.owes_receipt() {
             if !self.speaks.load(Ordering::Relaxed) {
-                // Whoever speaks for this machine obeys them.
+                // The process that speaks for this machine obeys them.
                 spoke = false;
                 std::thread::sleep(WATCH_EVERY);
                 continue;
@@ -291,7 +291,7 @@ impl<'a> Member<'a> {
             self.host.say("fleet: the last lines are not acknowledged yet; `tripwire fleet serve` copies the rest");
         }
         if self.speaks.load(Ordering::Relaxed) {
-            // Whoever comes next need not wait for the lease to end. Without this it does, and no harm is done.
+            // The next one need not wait for the lease to end. Without this it does, and no harm is done.
             drop(self.beat(&copies, Leaving::Yes));
         }
     }
@@ -389,7 +389,7 @@ impl<'a> Member<'a> {
                             false
                         }
                         Part::Standby => {
-                            // Whoever speaks for this machine obeys its orders.
+                            // The process that speaks for this machine obeys its orders.
                             self.switch(DeadMan::hear_beat);
                             self.switch(DeadMan::know_orders);
                             true

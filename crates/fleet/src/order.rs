@@ -210,7 +210,7 @@ pub fn give(log: &dyn Log, text: &str) -> Result<Sequence, LogError> {
     let (finished, is_finished) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Whoever listens hears the append itself. Servers that have no leader take none, and machines that connect again have missed
+            // Listeners hear the append itself. Servers that have no leader take none, and machines that connect again have missed
             // it: they are told until it is written.
             let mut wait = ANNOUNCED_AFTER;
             while is_finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {

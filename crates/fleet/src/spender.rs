@@ -132,7 +132,7 @@ impl<'log> BudgetsInHand<'log> {
         loop {
             match received.recv_timeout(LOOK_EVERY) {
                 Ok(SpenderAsk::Reserve { budgets, amount, answer }) => {
-                    // Whoever asked waits for it.
+                    // The caller waits for it.
                     drop(answer.send(self.reserve(&budgets, amount)));
                 }
                 Ok(SpenderAsk::Settle { promise, cost }) => self.settle(promise, cost),

@@ -50,7 +50,7 @@ impl AskedDoor {
     }
 }
 
-/// The way to whoever is asked.
+/// The way to the guard that is asked.
 #[derive(Debug, Default)]
 pub(crate) struct CallDoor(Mutex<Option<Sender<AskedDoor>>>);
 

@@ -60,7 +60,7 @@ pub(crate) async fn look_ahead(
             _ = standing.wait_for(|standing| *standing == Standing::Stopped) => break,
             next = next_piece(started.reply.body_mut()) => next,
         };
-        // Whoever reads on meets the same end.
+        // The next read gives the same end.
         let NextPiece::Data(data) = next else { break };
         reader.feed(&data);
         bytes += data.len();

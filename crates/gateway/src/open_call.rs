@@ -209,7 +209,7 @@ impl OpenCall {
         }
     }
 
-    /// What a provider may have thought in the time that a call took, without a word of it being heard.
+    /// What a provider may have thought in the time that a call took, although nothing of it arrived.
     fn unheard(&self) -> Tokens {
         let took = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Tokens::new(took.saturating_mul(TOKENS_PER_MS).saturating_mul(self.facts.replies))

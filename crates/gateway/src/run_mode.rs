@@ -299,7 +299,7 @@ fn provider(route: &RunRoute) -> Result<Provider, RouteError> {
     })
 }
 
-/// Admits whoever comes to one listener.
+/// Admits the callers of one listener.
 async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,

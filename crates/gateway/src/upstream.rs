@@ -234,7 +234,7 @@ pub(crate) struct ReturnedConnection {
 
 async fn speak(socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Connection> {
     let (sender, driver) = http1::Builder::new().handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
-    // It ends with the connection; whoever waits for a reply hears of it there.
+    // It ends with the connection; a task that waits for a reply gets the error there.
     tokio::spawn(async move { drop(driver.await) });
     Ok(sender)
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tripwire_core::ledger::CallEnd;
 
-/// Reads and books a reply; whoever has it may rely on its being booked.
+/// Reads and books a reply; when the client has it, it is booked.
 pub(crate) async fn read(mut reply: Reply) -> Result<Bytes, RefusedRequest> {
     let shared = Arc::clone(&reply.open.shared);
     let mut standing = shared.orders.follow();

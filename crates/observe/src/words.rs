@@ -87,7 +87,7 @@ impl Words {
         for hash in self.iter() {
             let lane = usize::try_from(hash >> 57).unwrap_or(0);
             let [low, ..] = hash.to_le_bytes();
-            // 0 is a lane without a word.
+            // 0 is a lane with no word in it.
             let value = low.max(1);
             if let Some(least) = lanes.get_mut(lane) {
                 *least = if *least == 0 { value } else { (*least).min(value) };

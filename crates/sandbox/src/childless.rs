@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn threads_still_work() {
-        // Whoever asks for a thread gets one: the filter looks at the flag and not at the name of the call. The name in `PATH`
+        // Any caller gets a thread: the filter looks at the flag and not at the name of the call. The name in `PATH`
         // may be a script that starts programs to find its python.
         let mut python = Command::new("/usr/bin/python3");
         python

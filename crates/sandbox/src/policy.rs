@@ -328,7 +328,7 @@ fn walls(
     let grants: Vec<&PathBuf> = spec.read.iter().chain(&spec.write).collect();
     let below = |path: &&PathBuf| grants.iter().any(|root| path != root && path.starts_with(root));
     mask.extend(elsewhere.filter(below).cloned());
-    // The records of living runs are acted upon: nobody inside may write one.
+    // Records of living runs are acted on: nothing inside may write one.
     let records = own_folder().and_then(|folder| fs::canonicalize(folder).ok());
     let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();
     mask.extend(records.filter(|folder| roots.iter().any(|root| folder.starts_with(root))));

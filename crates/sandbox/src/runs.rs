@@ -149,7 +149,7 @@ impl Drop for Placeholders {
             remove(&own);
             return;
         };
-        // Whoever does not get the lock leaves names and records: they are swept when this process has ended.
+        // A process that does not get the lock leaves names and records: they are swept when this process has ended.
         let patience = Patience { until: Instant::now() + LEAVE_TIME_MAX, interrupt: Interrupt::default() };
         let Ok(_lock) = Lock::take(folder, &patience) else { return };
         for record in &self.records {

@@ -357,7 +357,7 @@ impl Tree {
         let seen = self.members();
         self.started.kill();
         if let Some(group) = &self.group {
-            // Whoever is root may have left the namespace's parentage, but not its group.
+            // A process with root's rights may have left the namespace's parentage, but not its group.
             group.kill();
             drop(group.set_frozen(Frozen::No));
         }

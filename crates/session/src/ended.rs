@@ -91,7 +91,7 @@ pub fn can_be_restarted(layout: &Layout, driver: &Driver) -> bool {
     }
 }
 
-/// How a loop ended whose process went away without a word.
+/// How a loop ended whose process disappeared.
 pub const INTERRUPTED: &str = "interrupted: its process is gone";
 
 /// Whether a session is one of our own loop: only that freezes a prompt.

@@ -1,4 +1,4 @@
-//! Whoever must have a session's records before anything follows from them. The driver asks after each append that may have
+//! A second holder that must have a session's records before anything follows from them. The driver asks after each append that may have
 //! consequences; without a yes it behaves as if the process had died after the append: the record stands, and nothing was done.
 
 use std::fmt;

@@ -200,7 +200,7 @@ pub enum Waited {
     NotSupervised,
     /// It ended, with its receipt.
     Ended(RunEnd),
-    /// Its supervisor went away without a word; the client's processes went with it.
+    /// Its supervisor ended without a report; the client's processes ended with it.
     Lost,
     /// It did not end in time.
     Late,
@@ -255,7 +255,7 @@ mod tests {
         drop(held);
         assert_eq!(wait(&layout, &session, Supervisor::Gone, Duration::ZERO).unwrap(), Waited::NotSupervised);
         let ended = wait(&layout, &session, Supervisor::Alive, Duration::ZERO).unwrap();
-        assert!(matches!(ended, Waited::Ended(_)), "it was faster than whoever waits for it");
+        assert!(matches!(ended, Waited::Ended(_)), "it was faster than the process that waits for it");
         let seen = look(&layout, &session).unwrap().unwrap();
         assert_eq!(seen.supervisor, Supervisor::Gone);
         assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");

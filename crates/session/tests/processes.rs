@@ -94,7 +94,7 @@ fn append(journal: &mut Journal<Disk>, body: &str, after: Option<u64>) -> Result
     }
 }
 
-/// Works to the end, opening the journal anew after every error, as a program that lives on would.
+/// Works to the end, reopening the journal after every error, as a program that lives on would.
 fn child_work(dir: &Path) -> Outcome {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {

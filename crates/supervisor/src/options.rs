@@ -30,7 +30,7 @@ pub trait Notifier: Send + Sync {
 pub enum Output {
     /// To the person: it has our own streams.
     Passed,
-    /// Only into the report, which keeps its last words; nothing can be typed to it.
+    /// Only into the report, which keeps its last lines; nothing can be typed to it.
     Kept,
 }
 
@@ -39,7 +39,7 @@ pub enum Output {
 pub enum StderrUse {
     /// The test command writes to it as well.
     Shared,
-    /// Only the report is written to it; the test command's last words are in the report.
+    /// Only the report is written to it; the test command's last lines are in the report.
     ReportOnly,
 }
 

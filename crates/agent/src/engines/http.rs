@@ -96,7 +96,7 @@ impl HttpEngine {
             }
         };
         if self.server() == openai_chat::Server::OpenAi {
-            // Without a word of ours a project may have its calls done at more than the list price.
+            // Unless we ask for a tier, a project may have its calls done at more than the list price.
             body["service_tier"] = Value::from("default");
         }
         let url = format!("{}{path}", self.address.base);
@@ -281,7 +281,7 @@ const fn may_have_arrived(fault: &Fault) -> bool {
 }
 
 /// The most that a question can have used: all of it may have been written to a cache, and the answer may have had its full
-/// length without a word of it being heard.
+/// length although nothing of it arrived.
 fn worst(engine: &str, question: &Question<'_>, draft: &Draft) -> Usage {
     // What was heard of its thinking is a part of that length.
     let output = question.output_tokens_max.minus(Tokens::estimate(draft.thought_bytes));

@@ -35,7 +35,7 @@ pub struct WorkerOrder<'a> {
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerTurn {
-    /// The worker's last words, or why there are none.
+    /// The worker's last message, or why there is none.
     pub text: String,
     /// What it did.
     pub work: Work,

@@ -206,7 +206,7 @@ impl Plan {
     /// What tripwire wrote where the hooks are taken out.
     fn purge_plan(&self, args: &InitArgs) -> Result<Purge, Problem> {
         match Purge::plan(self.workspace.as_ref()) {
-            // Whoever only takes the hooks out is not asked about what runs.
+            // A person who only removes the hooks is not asked about what runs.
             Err(_) if !args.purge => Ok(Purge::default()),
             planned => planned,
         }

@@ -82,7 +82,7 @@ pub(crate) fn check_workspace(place: &Where, mut out: Out) -> Result<Exit, Probl
     check(&PolicyCheckArgs { file: None, place: place.clone(), json: false }, &mut out)
 }
 
-/// Refuses broken policy files, as `policy check` does, without a word about good ones.
+/// Refuses broken policy files, as `policy check` does, and prints nothing about good ones.
 pub(crate) fn require_good(layout: &Layout) -> Result<(), Problem> {
     let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
     if let Some(file) = Some(layout.manifest()).filter(is_there) {

@@ -45,7 +45,7 @@ pub(super) struct TrialResult {
     pub(super) exit_code: Option<i32>,
     /// Processes that were left, by the supervisor's receipt.
     pub(super) survivors: Option<u64>,
-    /// The last words on standard error.
+    /// The last lines on standard error.
     pub(super) last_line: String,
     pub(super) in_time: bool,
 }

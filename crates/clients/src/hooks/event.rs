@@ -49,7 +49,7 @@ pub enum Event {
 /// How a session began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Anew.
+    /// A new one.
     Startup,
     /// With what an earlier session left: its tokens are not this session's.
     Resumed,

@@ -58,7 +58,7 @@ pub(super) fn prepare(
     let own = prepared.command.get(arguments..).unwrap_or_default().to_vec();
     let mut chosen = providers(&config, &own);
     if chosen.is_empty() {
-        // Without a word it takes what it used last; only these are left to it.
+        // Unless told it takes what it used last; only these are left to it.
         chosen = KNOWN.iter().map(|known| known.id.to_owned()).collect();
     }
     let mut content = config.content.clone();

@@ -11,7 +11,7 @@ use tripwire_workspace::geometry::layout::FOLDER;
 
 /// Files by which people command the guard.
 const CONTROL_FILES: [&str; 3] = ["STOP", "PAUSE", "MANIFEST.yaml"];
-/// Entries of one protected folder that a search may come upon, beside those that are always looked for.
+/// Entries of one protected folder that a search may find, beside those that are always looked for.
 const SEARCHED_MAX: usize = 256;
 
 /// The steps of a command line, with what its searches would find of the protected paths.
@@ -219,7 +219,7 @@ impl ProtectedList {
         })
     }
 
-    /// The paths that a search of the line may come upon.
+    /// The paths that a search of the line may find.
     fn searched(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for entry in &self.entries {

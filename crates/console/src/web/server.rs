@@ -44,7 +44,7 @@ pub struct ServeOptions {
     pub names: Vec<String>,
     /// The certificate, where it speaks TLS; demanded where others can reach it.
     pub tls: Option<TlsFiles>,
-    /// After how long to end by itself, if it shall.
+    /// After how long to end by itself, if ever.
     pub ends_after: Option<Duration>,
 }
 

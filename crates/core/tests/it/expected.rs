@@ -1,6 +1,6 @@
 //! Expected texts in `expected/`: what a test shows is compared with the file, line by line.
 //!
-//! `TRIPWIRE_BLESS=1 cargo test -p tripwire-core --test it` writes the files anew; read the difference before you commit it.
+//! `TRIPWIRE_BLESS=1 cargo test -p tripwire-core --test it` rewrites the files; read the difference before you commit it.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -345,7 +345,7 @@ impl Cluster {
         }
     }
 
-    /// Says which server ended, with its last words.
+    /// Says which server ended, with the last line of its log.
     fn check_alive(&self) -> Result<(), ClusterError> {
         let plan = self.plan()?;
         let Some(node) = plan.nodes.iter().find(|node| !self.is_ours(node)) else { return Ok(()) };
@@ -363,7 +363,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends what runs, kindly at first.
+    /// Ends what runs: asks first, then kills.
     fn end(&self, plan: &Plan) -> Result<usize, ClusterError> {
         let ours: Vec<&Node> = plan.nodes.iter().filter(|node| self.is_ours(node)).collect();
         for (kind, within) in [(Signal::TERM, END_WITHIN), (Signal::KILL, END_WITHIN)] {

@@ -61,7 +61,7 @@ impl Explain for NatsError {
 pub(super) enum Speaker {
     /// The machine or person.
     User,
-    /// Whoever may ask the servers how they store.
+    /// The user who may ask the servers how they store.
     Monitor,
 }
 

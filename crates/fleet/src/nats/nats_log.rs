@@ -218,7 +218,7 @@ impl Log for NatsLog {
 
     fn announce(&self, subject: &Subject, text: &str) {
         let mut headers = HeaderMap::new();
-        // Whoever listens gets it; no stream has this name, so none keeps it.
+        // Listeners get it; no stream has this name, so none keeps it.
         headers.insert("Nats-Expected-Stream", ANNOUNCED);
         let client = self.connection.client();
         let text = Bytes::copy_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! What every log must do, whoever keeps it. Each demand takes a log and names of its own, so that all of them may run against one
+//! What every log must do, wherever it is kept. Each demand takes a log and names of its own, so that all of them may run against one
 //! cluster.
 
 use crate::journals::{TestJournal, name};
@@ -362,7 +362,7 @@ fn orders_and_receipts(log: &dyn Log, own: &Name) {
     assert_eq!(order::receipt_of(log, own, read[2].sequence).unwrap(), None);
 }
 
-/// A proposal is decided once, by whoever comes first; a verdict of a stranger is none.
+/// A proposal is decided once, by the first answer; a verdict of a stranger is none.
 fn approvals(log: &dyn Log, own: &Name) {
     let (person, stranger) = (Signer::from_seed("p", &[1; 32]), Signer::from_seed("s", &[2; 32]));
     let proposal = Digest::of(own.as_str().as_bytes());
@@ -384,7 +384,7 @@ fn approvals(log: &dyn Log, own: &Name) {
     assert_eq!(approval::decided(log, &proposal, &[stranger.verifier()]).unwrap(), None);
 }
 
-/// FLEET-6: the newest bundle of a target stands alone, of whoever publishes at the same time; copies and strangers' do not count.
+/// FLEET-6: the newest bundle of a target stands alone, of those who publish at the same time; copies and strangers' do not count.
 fn policies(log: &dyn Log, own: &Name) {
     let (person, stranger) = (Signer::from_seed("p", &[7; 32]), Signer::from_seed("s", &[8; 32]));
     let label = Label { key: name("family"), value: own.clone() };
@@ -419,7 +419,7 @@ fn policies(log: &dyn Log, own: &Name) {
     let long = PolicyBundle { cedar: "x".repeat(600_000), ..bundle(9) };
     assert!(matches!(policy::publish(log, &long, &person, reader), Err(PublishError::TooLong { .. })));
     assert_eq!(look(&mut seen), Some(Ok(bundle(3))), "what is refused changes nothing");
-    // Whoever can write the value cannot make it count.
+    // Somebody who can write the value cannot make it count.
     let subject = Subject::policy_for_label(&label.key, &label.value);
     let write = |text: &str| {
         let after = log.last(&subject).unwrap().unwrap().sequence;

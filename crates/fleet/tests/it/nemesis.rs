@@ -48,7 +48,7 @@ impl TestCluster {
         Some(Self { cluster, credentials, apart, _folder: folder })
     }
 
-    /// Kills a server by its name without a word, and says which it was.
+    /// Kills a server by its name, and says which it was.
     fn kill(&self, node: &str) -> usize {
         let number: usize = node.rsplit('-').next().unwrap().parse().unwrap();
         let pid = self.cluster.look().unwrap().pids[number - 1];

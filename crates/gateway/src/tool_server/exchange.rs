@@ -301,7 +301,7 @@ impl Carrier {
 }
 
 impl Awaited {
-    /// The server could not be asked, or its reply not be read: whoever waits is told.
+    /// The server could not be asked, or its reply not be read: the client that waits gets an error.
     async fn failed(mut self, turned: Turned) -> Result<Response<ReplyBody>, Turned> {
         let mut own = self.own;
         own.extend(self.open.unanswered(turned.why()).await);

@@ -148,7 +148,7 @@ impl EventStream {
         }
         match end {
             StreamEnd::Whole => upstreams.give_back(self.connection),
-            // Whoever waits was told, or can take it up again; anybody else has to see that it is not whole.
+            // A client that waits was told, or can take it up again; any other has to see that it is not whole.
             StreamEnd::Broken | StreamEnd::Refused(_) if !is_told => drop(client.send(Piece::Broken).await),
             StreamEnd::Broken | StreamEnd::Refused(_) | StreamEnd::ClientLeft => {}
         }

@@ -200,7 +200,7 @@ impl Piped {
         drop(timeout(ENDED_WITHIN, self.end_session()).await);
     }
 
-    /// Posts one line. Whoever waits for an answer that does not come gets an error.
+    /// Posts one line. A client that waits for an answer that does not come gets an error.
     async fn post(self: Arc<Self>, line: Bytes, mut sent: SentLine) {
         if let Err(why) = self.posted(line, &mut sent).await {
             for id in sent.open() {
@@ -299,7 +299,7 @@ impl Piped {
 
     fn say(&self, line: &[u8]) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever does not read any more has closed, which its other pipe says.
+        // A client that no longer reads has closed, which its other pipe says.
         drop(output.write_all(line).and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush()));
     }
 

@@ -1,4 +1,4 @@
-//! What is known of a reply: filled by each API's file, read by whoever settles the call.
+//! What is known of a reply: filled by each API's file, read when the call is settled.
 
 use super::chant::ReplyWatch;
 use super::facts::Api;

@@ -289,7 +289,7 @@ impl Conversation {
         if parts.is_empty() { Passage::Kept } else { Passage::Changed(reply::batch(&parts)) }
     }
 
-    /// A message of the server that cannot be read in one way only: the answer for whoever waits for it.
+    /// A message of the server that cannot be read in one way only: the answer for the side that waits for it.
     pub(super) fn refuse_from_server(&self, line: &[u8], why: &str) -> Option<String> {
         self.gate.note(&format!("a message of the server is not passed on: {why}"));
         let ids = message::ids_of_refused_answers(line);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Calls of one server that may wait at the same time; each has a thread.
 pub(super) const HELD_MAX: usize = 1_024;
 
-/// How many calls of one server wait, whoever made them.
+/// How many calls of one server wait, of all clients together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seats(Arc<AtomicUsize>);
 

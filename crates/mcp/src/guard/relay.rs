@@ -178,7 +178,7 @@ impl Relay {
         self.conversation.gate.door.write_down();
     }
 
-    /// The server is gone: whoever waits for it is told, never left in silence.
+    /// The server is gone: each client that waits for it gets an error.
     pub(super) fn server_gone(&self, why: &str) {
         for error in self.conversation.server_gone(why) {
             self.say_to_client(&error);

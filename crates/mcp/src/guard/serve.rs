@@ -203,7 +203,7 @@ impl Watch {
     }
 }
 
-/// How long the last words of a server that ended may take.
+/// How long the last lines of a server that ended may take.
 const DRAIN_WITHIN: Duration = Duration::from_millis(300);
 
 fn read_client(relay: &Arc<Relay>) {

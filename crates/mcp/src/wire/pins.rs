@@ -116,7 +116,7 @@ impl PinBook {
     pub fn page(&mut self, asked: ListPage, page: &ToolPage<'_>) -> PageNews {
         match (asked, self.walk) {
             (ListPage::First, Walk::Ahead) => self.walk = Walk::First,
-            // A walk that begins anew ends the first one, even if that came to no end.
+            // A walk that starts over ends the first one, even if that came to no end.
             (ListPage::First, Walk::First) => self.walk = Walk::Over,
             (ListPage::First, Walk::Over) | (ListPage::Later, Walk::Ahead | Walk::First | Walk::Over) => {}
         }

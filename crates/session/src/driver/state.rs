@@ -261,7 +261,7 @@ impl StateFile {
     }
 }
 
-/// XXH64: on a processor without SHA instructions, SHA-256 of these bytes was a quarter of a hook's instructions, and whoever
+/// XXH64: on a processor without SHA instructions, SHA-256 of these bytes was a quarter of a hook's instructions, and anybody who
 /// can write the file could write that as well.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     XxHash64::oneshot(0, bytes).to_le_bytes()

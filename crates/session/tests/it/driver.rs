@@ -331,7 +331,7 @@ fn chain_3_a_process_that_stays_writes_its_state_seldom_and_others_miss_nothing(
     take_later(&mut driver, 4);
     assert_eq!(saved(&place, &driver), before, "one more record is not worth a write");
     let mut other = Driver::resume(&place.layout, driver.session()).unwrap();
-    assert_eq!(other.view(), driver.view(), "whoever opens the session steps over the rest");
+    assert_eq!(other.view(), driver.view(), "the next to open the session steps over the rest");
     assert!(take_later(&mut other, 5).decision.safety.allowed);
     for n in 6..50 {
         take_later(&mut driver, n);

@@ -106,7 +106,7 @@ pub fn play(kind: Healthy, session: &mut impl Player, dice: &mut Dice, rounds: u
                 let answer = format!("{name}: {round} of {rounds} ready");
                 session.play(&good("Bash", command(&format!("kubectl get pods {name}")), answer));
             }
-            // Nobody waits for long without a word; five rounds are patience, not a loop.
+            // Nobody waits for long in silence; five rounds are patience, not a loop.
             Healthy::Waiting if round < 5 => session.play(&wait(&name, round)),
             Healthy::Waiting => {}
             Healthy::Debugger => {

@@ -103,7 +103,7 @@ fn undo_3_random_histories_go_back_to_every_step_and_forth_again_byte_for_byte()
             world.undo(Selection::From(*step));
             assert_eq!(differing(&world.held(), &trees[at]), Vec::<String>::new(), "seed {seed}, back to {step}");
             world.undo(Selection::LastAct);
-            assert_eq!(differing(&world.held(), last), Vec::<String>::new(), "seed {seed}, forth from {step}");
+            assert_eq!(differing(&world.held(), last), Vec::<String>::new(), "seed {seed}, forward from {step}");
         }
         // One by one, the last first.
         for (at, step) in steps.iter().enumerate().rev() {

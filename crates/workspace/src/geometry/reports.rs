@@ -1,7 +1,7 @@
 //! The reports that people and fresh workers read, as plain functions from what is known to text.
 //!
 //! What an agent wrote is quoted, never woven in: a line from outside stays one line, a text from outside goes into a
-//! fence that it cannot close. A report thus cannot be made to say "delete this file" by the agent it reports on.
+//! fence that it cannot close. So a report cannot be made to say "delete this file" by the agent it reports on.
 
 use super::layout::Layout;
 use super::wall_clock::WallClock;

@@ -70,7 +70,7 @@ fn a_workspace_that_is_no_folder_is_told() {
     }
 }
 
-/// A server that gives one answer to whoever asks, and ends with the test.
+/// A server that gives everybody the same answer, and ends with the test.
 fn server(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

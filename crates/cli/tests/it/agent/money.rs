@@ -16,7 +16,7 @@ type Tokens = fn(u64, u64) -> (u64, u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     Nothing,
-    /// Each second connection ends without a word.
+    /// Each second connection ends without an answer.
     Breaks,
     /// Each second answer ends in its middle.
     BreaksInside,

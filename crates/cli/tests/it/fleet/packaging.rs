@@ -16,7 +16,7 @@ fn has(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// What systemd says of a unit; a good one leaves it without a word, because warnings do not change its exit code.
+/// What systemd says of a unit; about a good one it prints nothing, because warnings do not change its exit code.
 fn verify(text: &str, name: &str, kind: &str) -> String {
     let folder = TestDir::new();
     let unit = folder.path().join(name);

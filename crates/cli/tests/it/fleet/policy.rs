@@ -46,7 +46,7 @@ impl Pair {
         home.for_identity().signer(&self.a.work()).unwrap()
     }
 
-    /// Puts any text in the place of the bundle for all machines, as whoever can write the folder could.
+    /// Puts any text in the place of the bundle for all machines, as anybody who can write the folder could.
     fn write(&self, text: &str) {
         let log = FileLog::open(self.shared.path()).unwrap();
         let subject = Subject::policy_for_all();
@@ -94,7 +94,7 @@ fn fleet_6_a_signed_policy_reaches_another_machine_with_a_diff_and_never_silentl
     b.step(&calls(2)).ended(0);
     let before = policies(b);
     b.run(&["fleet", "policy", "fetch"]).ended(11).says("+  max_iterations: 41").complains("not confirmed");
-    assert_eq!(policies(b), before, "nothing is written without a word");
+    assert_eq!(policies(b), before, "a refusal writes nothing");
     let counters = fs::read_to_string(b.geometry("MANIFEST.yaml")).unwrap();
     b.run(&["fleet", "policy", "fetch", "--yes"]).ended(0).says("-  max_iterations: 100");
     let after = fs::read_to_string(b.geometry("MANIFEST.yaml")).unwrap();

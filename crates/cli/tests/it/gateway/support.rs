@@ -216,7 +216,7 @@ impl Gateway {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// Ends it without a word, and gives the folder for the next one.
+    /// Kills it, and gives the folder for the next one.
     pub(super) fn kill(mut self) -> TestDir {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

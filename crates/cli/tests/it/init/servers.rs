@@ -85,7 +85,7 @@ fn mcp_6_what_the_person_changed_meanwhile_stays() {
     settings(&person);
     person.done(&["init", "--mcp", "--yes", "--client", "claude"]);
     let path = person.home(".claude.json");
-    // Claude Code writes its file anew whenever it runs.
+    // Claude Code rewrites its file whenever it runs.
     let mut written: Value = serde_json::from_str(&text(&path).unwrap()).unwrap();
     written["numStartups"] = json!(4);
     written["mcpServers"]["mine"] = json!({"command": "tripwire", "args": ["mcp", "--", "mine"]});

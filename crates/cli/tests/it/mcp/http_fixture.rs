@@ -51,7 +51,7 @@ impl HttpFixture {
         socket
     }
 
-    /// Sends a request; the reply is read by whoever called.
+    /// Sends a request; the reply is read by the caller.
     pub(super) fn begin(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
         let mut socket = self.connect();
         let has = |name: &str| headers.iter().any(|(known, _)| *known == name);

@@ -14,7 +14,7 @@ use tripwire_testing::copy_program;
 /// Who runs the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Whoever runs the tests, if that is root.
+    /// The user who runs the tests, if that is root.
     Root,
     /// An ordinary user; if root runs the tests, a uid that nobody else has.
     User,

@@ -111,7 +111,7 @@ impl Place {
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
             .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
             .env("USER", "ada")
-            // Whoever runs the tests may be an agent; the person in them is none.
+            // An agent may run the tests; the person in them is none.
             .env_remove("CLAUDECODE")
             .env_remove("GEMINI_CLI")
             .env_remove("CODEX_CI")

@@ -77,7 +77,7 @@ fn replay_1_a_forged_decision_with_a_good_chain_is_found_by_its_index() {
         let end = line.find(",\"h\":\"").unwrap();
         let refused = record["b"]["decision"]["safety"]["allowed"] == false;
         let body = &line[start..end];
-        // Whoever can write the whole file can make the chain fit; the decisions cannot be made to fit the engine.
+        // Somebody who can write the whole file can make the chain fit; the decisions cannot be made to fit the engine.
         recorder
             .add(&if refused { body.replace("\"allowed\":false", "\"allowed\":true") } else { body.to_owned() })
             .unwrap();

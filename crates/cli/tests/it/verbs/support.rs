@@ -32,7 +32,7 @@ impl VerbEnd {
         }
     }
 
-    /// A success without a word on stderr.
+    /// A success with nothing on stderr.
     pub(crate) fn done(&self) -> &str {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
         &self.out

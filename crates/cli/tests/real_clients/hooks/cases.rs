@@ -42,7 +42,7 @@ pub(crate) fn guarded(client: &Client, files: &[(&str, &str)], model: Model, use
     HookedRun { place, asked: model.asked(), output }
 }
 
-/// The client, as whoever may run it here.
+/// The client, as a user who may run it here.
 pub(crate) fn users(kind: Kind) -> Vec<(Client, User)> {
     let Some(client) = Client::find(kind) else { return Vec::new() };
     let mut users = vec![(client.clone(), User::Same)];

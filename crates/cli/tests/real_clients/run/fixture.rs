@@ -230,7 +230,7 @@ pub(crate) fn finish(child: Child) -> RunEnd {
     RunEnd { code: status.code(), stdout, stderr, report: report.unwrap_or_default() }
 }
 
-/// The client, as whoever may run it here.
+/// The client, as a user who may run it here.
 pub(crate) fn users(kind: Kind) -> Vec<(Client, User)> {
     let Some(client) = Client::find(kind) else { return Vec::new() };
     let mut users = vec![(client.clone(), User::Same)];
@@ -251,7 +251,7 @@ pub(crate) struct Disk(PathBuf);
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: whoever still looks at it does not keep it.
+        // Lazily: a process that still looks at it does not keep it.
         drop(Command::new("umount").arg("-l").arg(&self.0).status());
     }
 }

@@ -65,7 +65,7 @@ pub(crate) struct Run<'a> {
 /// Who runs the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Same,
     /// An ordinary user, where the tests run as root.
     Ordinary,

@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(floor.allow(&third.code, at, None), AnswerEffect::AllowedOnce);
         assert!(floor.check(&third, at).is_ok());
         floor.spend(&third);
-        assert!(!floor.weighs(&loses(b"rm d", 2)), "a person looked: it is counted anew");
+        assert!(!floor.weighs(&loses(b"rm d", 2)), "a person looked: the count starts over");
         assert!(floor.weighs(&loses(b"rm d e f", 3)), "three at once are held in any case");
     }
 

@@ -318,7 +318,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         what: "Each refused call costs a model request and none of them is work, however different they are. Refused are \
                calls that a permission, the destructive-command guard, a review, the tree of agents or the client itself \
                does not let pass. Calls of one model turn count once; a call that ran ends the row; a person's word \
-               begins anew.",
+               starts the count again.",
         threshold: "Note at 3 in a row, hold at 5, stop at 10 among the last 50 calls.",
         settings: &[
             "loops.refusals_note_threshold",

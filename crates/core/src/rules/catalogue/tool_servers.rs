@@ -48,7 +48,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         threshold: "Messages of at most 64 MiB.",
         settings: &[],
         source: "SPEC §14.",
-        fires: "A server sends a message with a name twice: it is not passed on, and whoever waits for it gets an error.",
+        fires: "A server sends a message with a name twice: it is not passed on, and the side that waits for it gets an error.",
         quiet: "A method that nobody knows yet.",
     },
     RuleEntry {

@@ -149,7 +149,7 @@ fn loop_4_a_hold_ends_with_the_advisors_answer() {
     assert_eq!(told, Label::new("read the caller instead"));
     fixture.wait(60_000);
     assert!(fixture.event(work(1)).safety.allowed, "the hold is gone and the cooldown over");
-    assert!(quiet(&fixture.event(signed(20))), "the count began anew");
+    assert!(quiet(&fixture.event(signed(20))), "the count started over");
 }
 
 #[test]

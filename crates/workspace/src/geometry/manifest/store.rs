@@ -85,7 +85,7 @@ fn replace_after(
     let file = read.file.as_path();
     let unchanged = |at: &Path| read_bounded(at, MANIFEST_BYTES_MAX).is_ok_and(|bytes| bytes == read.text.as_bytes());
     let meanwhile = || UpdateError::ChangedMeanwhile { file: file.to_owned() };
-    // The lock keeps our own processes apart; a person's editor does not know it, hence the swap below.
+    // The lock keeps our own processes apart; a person's editor does not know it, which is why the swap below is needed.
     let _lock = FileLock::folder_of(file)?;
     if !unchanged(file) {
         return Err(meanwhile());
