@@ -263,10 +263,17 @@ pub(crate) fn identical_loop_without_hooks(kind: Kind) {
     for (client, user) in some_users(kind) {
         let fixture = RunFixture::new(&client, user, Model::scripted(vec![kind.shell("echo tick"); 12]), &[]);
         let ran = fixture.run(&[]);
-        ran.ended(7);
         assert_eq!(ran.report["clients"][0], client.name());
         assert!(fixture.model.asked().len() <= 6, "{} requests where 13 were scripted", fixture.model.asked().len());
-        assert!(ran.stderr.contains("times in a row"), "{}", ran.stderr);
+        // Qwen Code ends itself at the fifth equal call. It gets so far when its terminal loses the output of one: then that result
+        // differs, and we had sent a warning only.
+        if ran.stderr.contains("Loop detection halted") {
+            ran.ended(3);
+            assert!(ran.stderr.contains("with the same result"), "{}", ran.stderr);
+        } else {
+            ran.ended(7);
+            assert!(ran.stderr.contains("times in a row"), "{}", ran.stderr);
+        }
         booked_as_charged(&fixture, &ran);
     }
 }
