@@ -5,7 +5,7 @@
 use crate::losses::is_of_the_run;
 use crate::repository::Repo;
 use crate::world::World;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -46,7 +46,8 @@ fn look(world: &World, path: &Path) -> Option<String> {
 fn is_uncommitted(repo: &Repo, script: &Path) -> bool {
     repo.status().is_none_or(|status| {
         let mut changed = status.untracked.iter().chain(status.dirty());
-        changed.any(|file| file == script || file.canonicalize().is_ok_and(|real| real == script))
+        let is_it = |file: &PathBuf| file.canonicalize().is_ok_and(|real| real == script);
+        changed.any(|file| file == script || (file.file_name() == script.file_name() && is_it(file)))
     })
 }
 
