@@ -40,8 +40,13 @@ use std::io::Read as _;
 /// # Errors
 /// When the system has no randomness.
 pub fn nonce() -> Result<String, String> {
-    let mut bytes = [0_u8; 12];
-    let drawn = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    drawn.map_err(|error| format!("no randomness: {error}"))?;
+    let bytes: [u8; 12] = random().map_err(|error| format!("no randomness: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Random bytes of the system.
+fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0_u8; N];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }

@@ -1,6 +1,6 @@
 //! Scripts that the run wrote itself. What an agent writes to a file and runs in the next call is its command as much as a line
 //! that it runs at once, so both are read. A script that was there before the session, that a package brought along, that git
-//! ignores or that came with somebody's commit is a program like any other.
+//! ignores or that came with a commit from before the session is a program like any other.
 
 use crate::losses::is_of_the_run;
 use crate::repository::Repo;

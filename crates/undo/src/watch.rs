@@ -122,7 +122,7 @@ impl Watch {
 type Name = (i32, Option<Vec<u8>>);
 
 /// Names that came since the last look. One that was written to and went again may have been a second one of a file
-/// elsewhere, which is then changed and nothing tells; `git status` makes a lock, does not write to it and removes it.
+/// elsewhere, which then changes unnoticed; `git status` makes a lock, does not write to it and removes it.
 #[derive(Debug, Default)]
 struct NewNames {
     made: HashMap<Name, Touched>,

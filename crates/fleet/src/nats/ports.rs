@@ -1,19 +1,18 @@
 //! Ports for servers that keep them over a restart.
 
-use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
 
 /// Below this, well-known services listen.
 const LOWEST: u16 = 10_000;
 
-/// Fewer to choose from are no choice.
-const ENOUGH: usize = 1_000;
+/// With fewer ports than these to choose from, the system chooses.
+const CHOICE_MIN: usize = 1_000;
 
 /// Ports on the loopback interface that nothing listens on. The system gives the ports of its own range to connections that go
 /// out, also between a look and the start of a server, and while a server is stopped: so they are below it.
 pub(super) struct Ports {
-    /// The first is drawn by lot, because another cluster may be made at the same time.
+    /// The next to try is the last. The first is random, because another cluster may be made at the same time.
     candidates: Vec<u16>,
     /// Listened on until all are chosen, so that none is chosen twice.
     taken: Vec<TcpListener>,
@@ -22,9 +21,8 @@ pub(super) struct Ports {
 impl Ports {
     pub(super) fn look() -> std::io::Result<Self> {
         let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-        let mut lot = [0_u8; 2];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut lot)?;
-        Ok(Self { candidates: candidates(below(&range), u16::from_ne_bytes(lot)), taken: Vec::new() })
+        let random = u16::from_ne_bytes(crate::random()?);
+        Ok(Self { candidates: candidates(below(&range), random), taken: Vec::new() })
     }
 
     pub(super) fn free(&mut self) -> std::io::Result<u16> {
@@ -45,14 +43,14 @@ impl Ports {
 fn below(range: &str) -> Range<u16> {
     let first = range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(LOWEST);
     let ports = LOWEST..first;
-    if ports.len() < ENOUGH { 0..0 } else { ports }
+    if ports.len() < CHOICE_MIN { 0..0 } else { ports }
 }
 
-/// The same ports, beginning where the lot falls; the next to try is the last.
-fn candidates(ports: Range<u16>, lot: u16) -> Vec<u16> {
+/// The same ports, beginning at a random one.
+fn candidates(ports: Range<u16>, random: u16) -> Vec<u16> {
     let mut all: Vec<u16> = ports.rev().collect();
     if !all.is_empty() {
-        let turn = usize::from(lot) % all.len();
+        let turn = usize::from(random) % all.len();
         all.rotate_left(turn);
     }
     all

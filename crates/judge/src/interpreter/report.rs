@@ -17,6 +17,8 @@ pub(super) struct Report {
     /// The text of the command that is being judged.
     pub(super) source: String,
     holds: usize,
+    /// The scripts that the command at hand stands in.
+    scripts: Vec<String>,
     commands: Vec<CommandReading>,
     extent: Extent,
 }
@@ -64,21 +66,28 @@ impl Report {
         self.holds = mark.holds;
     }
 
-    /// Of what was held since, keeps what is certain, and names the script that it stands in.
-    pub(super) fn keep_certain_holds_since(&mut self, mark: &Mark, script: &str) {
-        self.holds = mark.holds;
-        for segment in self.segments.iter_mut().skip(mark.segments) {
-            segment.hold = segment.hold.take().filter(|hold| hold.rule.is_certain()).map(|hold| Hold {
-                reason: format!("{} (in `{script}`, which this session wrote)", hold.reason),
-                ..hold
-            });
-            self.holds += usize::from(segment.hold.is_some());
-        }
+    /// From here on the commands stand in a script, and only what is certain is held.
+    pub(super) fn enter_script(&mut self, script: &str) -> Mark {
+        self.scripts.push(script.to_owned());
+        self.mark()
+    }
+
+    /// Leaves a script. One that is too complex ends here and not the line.
+    pub(super) fn leave_script(&mut self, mark: &Mark) {
+        self.scripts.pop();
+        let held = self.segments.iter().skip(mark.segments).filter(|segment| segment.hold.is_some()).count();
+        self.holds = mark.holds + held;
         self.extent = if self.is_full() { Extent::Cut } else { mark.extent };
     }
 
     /// Notes that the command at hand is held.
-    pub(super) fn hold(&mut self, hold: Hold) {
+    pub(super) fn hold(&mut self, mut hold: Hold) {
+        if let Some(script) = self.scripts.last() {
+            if !hold.rule.is_certain() {
+                return;
+            }
+            hold.reason = format!("{} (in `{script}`, which this session wrote)", hold.reason);
+        }
         self.holds += 1;
         if hold.rule == GuardRule::TooComplex || self.holds >= HOLDS_MAX {
             self.extent = Extent::Cut;

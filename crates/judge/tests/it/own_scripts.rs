@@ -1,5 +1,5 @@
 //! A script that the run wrote is read when it is run: what is held on a line does not pass in a file. Any other script is a
-//! program, and what a script takes from elsewhere is nobody's guess.
+//! program, and names that a script takes from elsewhere hold nothing.
 
 use super::situations::{Situation, git_in};
 use std::fs;
@@ -83,12 +83,14 @@ fn floor_1_what_a_script_of_the_run_is_told_counts() {
     ] {
         assert_eq!(rule(&judged("s.sh", text, line)), expected, "{text} {line}");
     }
+    let doubtful = format!("{}rm -rf ~\n", "rm -rf \"$DIR\"\n".repeat(40));
+    assert_eq!(rule(&judged("s.sh", &doubtful, "sh s.sh")), "delete-home", "doubtful deletions hide no certain one");
     let verdict = judged("tools/s.sh", "rm -rf ~\n", "sh tools/s.sh");
     assert!(verdict.reason.ends_with("(in `tools/s.sh`, which this session wrote)"), "{}", verdict.reason);
 }
 
 #[test]
-fn floor_1_what_nobody_can_know_of_a_script_holds_nothing() {
+fn floor_1_names_that_a_script_takes_from_elsewhere_hold_nothing() {
     let long = format!("{}ls target\n", "echo step\n".repeat(6_000));
     for (script, text, line) in [
         ("s.sh", "DIR=$(mktemp -d)\nwork=$(pwd)/out\nrm -rf \"$DIR\" \"$work\"\nrm -rf \"$BUILD_DIR\"\n", "sh s.sh"),
@@ -132,7 +134,7 @@ fn floor_1_a_script_that_the_run_did_not_write_is_a_program() {
 }
 
 #[test]
-fn floor_1_a_commit_of_the_run_makes_its_script_nobody_elses() {
+fn floor_1_a_script_that_the_run_committed_is_still_its_own() {
     let Some((here, judge)) = session() else { return };
     here.write("ws/s.sh", "rm -rf ~\n");
     git_in(&here.path("ws"), &["add", "s.sh"]);
