@@ -9,10 +9,13 @@ use super::kind::Kind;
 use super::role::{Attributes, Roles};
 use super::source::Source;
 use super::table::{Answers, Cell, Cells, Permissions, RoleRow};
-use cedar_policy::{
-    Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression,
+use cedar_policy_core::ast::{
+    Context, Eid, Entity, EntityType, EntityUID, Request, RequestSchemaAllPass, RestrictedExpr,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use cedar_policy_core::authorizer::{Authorizer, Decision};
+use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
+use cedar_policy_core::extensions::Extensions;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tripwire_core::input::{Grant, Permission};
 
 /// Stands for every resource or agent that no policy names.
@@ -94,26 +97,31 @@ pub(super) fn ask(
 ) -> Result<Grant, AuthorityError> {
     let broken = |cause: String| source.wrong(None, AuthorityProblem::Invalid { cause });
     let kind = Kind::of(permission).entity();
-    let uid = |kind: &str, name: &str| -> Result<EntityUid, AuthorityError> {
-        let kind: EntityTypeName = kind.parse().map_err(|error| broken(format!("{error}")))?;
-        Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
+    let uid = |kind: &str, name: &str| -> Result<EntityUID, AuthorityError> {
+        let kind: EntityType = kind.parse().map_err(|error| broken(format!("{error}")))?;
+        Ok(EntityUID::from_components(kind, Eid::new(name), None))
     };
     let (who, action, what) = (uid("Agent", principal.agent)?, uid("Action", action(permission))?, uid(kind, name)?);
-    let has = |attribute: Attribute| RestrictedExpression::new_bool(principal.attributes.contains(&attribute));
-    let attributes: HashMap<_, _> =
-        Attribute::ALL.into_iter().map(|attribute| (attribute.name().to_owned(), has(attribute))).collect();
+    let has = |attribute: Attribute| RestrictedExpr::val(principal.attributes.contains(&attribute));
+    let attributes = Attribute::ALL.into_iter().map(|attribute| (attribute.name().into(), has(attribute)));
     let role = HashSet::from([uid("Role", principal.role)?]);
     let parents = above.iter().map(|up| uid(kind, up)).collect::<Result<HashSet<_>, _>>()?;
-    let agent = Entity::new(who.clone(), attributes, role).map_err(|error| broken(error.to_string()))?;
-    let resource = Entity::new_no_attrs(what.clone(), parents);
-    let entities = Entities::from_entities([agent, resource], None).map_err(|error| broken(error.to_string()))?;
-    let request = Request::new(who, action, what, Context::empty(), None).map_err(|error| broken(error.to_string()))?;
-    let response = Authorizer::new().is_authorized(&request, &source.policies, &entities);
-    if let Some(error) = response.diagnostics().errors().next() {
+    let extensions = Extensions::none();
+    let agent = Entity::new(who.clone(), attributes, HashSet::new(), role, [], extensions)
+        .map_err(|error| broken(error.to_string()))?;
+    let resource = Entity::new_with_attr_partial_value(what.clone(), [], HashSet::new(), parents, []);
+    let schema = None::<&NoEntitiesSchema>;
+    let entities = Entities::from_entities([agent, resource], schema, TCComputation::ComputeNow, extensions)
+        .map_err(|error| broken(error.to_string()))?;
+    let schema = None::<&RequestSchemaAllPass>;
+    let request = Request::new((who, None), (action, None), (what, None), Context::empty(), schema, extensions)
+        .map_err(|error| broken(error.to_string()))?;
+    let response = Authorizer::new().is_authorized(request, &source.policies, &entities);
+    if let Some(error) = response.diagnostics.errors.first() {
         // Cedar passes over a policy that fails; here that could be the one that forbids.
         return Err(broken(error.to_string()));
     }
-    Ok(match response.decision() {
+    Ok(match response.decision {
         Decision::Allow => Grant::Granted,
         Decision::Deny => Grant::Denied,
     })

@@ -3,7 +3,10 @@
 use super::error::{AuthorityError, AuthorityProblem};
 use super::expression::{CommandRule, Expression};
 use super::subset::{self, Literals};
-use cedar_policy::{Effect, PolicyId, PolicySet, Schema, ValidationMode, Validator};
+use cedar_policy_core::ast::{Effect, Policy, PolicyID, PolicySet, Template};
+use cedar_policy_core::extensions::Extensions;
+use cedar_policy_core::parser::{self, Loc};
+use cedar_policy_core::validator::{ValidationMode, Validator, ValidatorSchema};
 use miette::Diagnostic;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
@@ -75,8 +78,8 @@ pub(super) fn read(file: &Path) -> Result<String, AuthorityError> {
 impl Source {
     /// Reads policies from a text; `file` only names it in errors.
     pub(super) fn parse(file: &Path, text: &str) -> Result<Self, AuthorityError> {
-        let parsed: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {
-            let at = errors.iter().next().and_then(|error| place(text, error));
+        let (written, parsed) = parser::parse_policyset_to_ests_and_pset(text).map_err(|errors| {
+            let at = place(text, &errors);
             AuthorityError::new(file, at, AuthorityProblem::Syntax { cause: in_one_line(&errors.to_string()) })
         })?;
         validate(file, text, &parsed)?;
@@ -84,10 +87,11 @@ impl Source {
         let mut examples = Vec::new();
         let (mut rules, mut table) = (Vec::new(), Vec::new());
         for policy in parsed.policies() {
-            let start = policy_start(text, policy);
+            let start = policy.loc().map(Loc::start);
             let at = start.map(|offset| line_and_column(text, offset));
             let unsupported = |what| AuthorityError::new(file, at, AuthorityProblem::Unsupported { what });
-            let json = policy.to_json().map_err(|error| unsupported(format!("`{error}`")))?;
+            let written = written.get(policy.id()).ok_or_else(|| unsupported("a link of a template".to_owned()))?;
+            let json = serde_json::to_value(written).map_err(|error| unsupported(format!("`{error}`")))?;
             match command_rule(policy, &json).map_err(unsupported)? {
                 Some(rule) => {
                     subset::roles(&json, &mut literals).map_err(unsupported)?;
@@ -99,9 +103,9 @@ impl Source {
                 }
             }
             for (key, wanted) in [("must_allow", Wanted::Allowed), ("must_deny", Wanted::Denied)] {
-                if let Some(value) = policy.annotation(key) {
+                if let Some(said) = annotation(policy, key) {
                     let line = annotation_line(text, start.unwrap_or(0), key);
-                    examples.push(Annotated { text: value.to_owned(), wanted, line });
+                    examples.push(Annotated { text: said, wanted, line });
                 }
             }
         }
@@ -115,10 +119,10 @@ impl Source {
         }
         examples.sort_by_key(|example| example.line);
         let broken = |cause: String| AuthorityError::new(file, None, AuthorityProblem::Invalid { cause });
-        let implied = cedar_policy::Policy::parse(Some(PolicyId::new("(reading)")), READING)
+        let implied = parser::parse_policy(Some(PolicyID::from_string("(reading)")), READING)
             .map_err(|error| broken(in_one_line(&error.to_string())))?;
-        let implied = (!table.is_empty()).then_some(implied);
-        let policies = PolicySet::from_policies(table.into_iter().chain(implied))
+        let implied = (!table.is_empty()).then(|| Template::link_static_policy(implied).1);
+        let policies = PolicySet::try_from_iter(table.into_iter().chain(implied))
             .map_err(|error| broken(in_one_line(&error.to_string())))?;
         Ok(Self { file: file.to_owned(), digest: Digest::of(text.as_bytes()), policies, rules, literals, examples })
     }
@@ -130,8 +134,8 @@ impl Source {
 }
 
 /// A `forbid` that looks at the context or asks a person; nothing if the policy is for the table.
-fn command_rule(policy: &cedar_policy::Policy, json: &serde_json::Value) -> Result<Option<CommandRule>, String> {
-    let ask = policy.annotation("ask").map(str::to_owned);
+fn command_rule(policy: &Policy, json: &serde_json::Value) -> Result<Option<CommandRule>, String> {
+    let ask = annotation(policy, "ask");
     let context = subset::mentions_context(json);
     match (policy.effect(), context, ask) {
         (_, false, None) => Ok(None),
@@ -154,16 +158,15 @@ fn validate(file: &Path, text: &str, policies: &PolicySet) -> Result<(), Authori
 }
 
 fn validated(file: &Path, text: &str, policies: &PolicySet, schema: &str) -> Result<(), AuthorityError> {
-    let schema = Schema::from_cedarschema_str(schema).map(|(schema, _warnings)| schema).map_err(|error| {
+    let extensions = Extensions::all_available();
+    let schema = ValidatorSchema::from_cedarschema_str(schema, extensions).map(|(schema, _warnings)| schema);
+    let schema = schema.map_err(|error| {
         let cause = format!("the built-in schema is broken: {}", in_one_line(&error.to_string()));
         AuthorityError::new(file, None, AuthorityProblem::Invalid { cause })
     })?;
     let found = Validator::new(schema).validate(policies, ValidationMode::Strict);
     let Some(error) = found.validation_errors().next() else { return Ok(()) };
-    let at = place(text, error).or_else(|| {
-        let policy = policies.policy(error.policy_id())?;
-        policy_start(text, policy).map(|offset| line_and_column(text, offset))
-    });
+    let at = place(text, error);
     let mut cause = in_one_line(&error.to_string());
     if let Some(help) = error.help() {
         cause.push_str("; ");
@@ -178,10 +181,9 @@ fn place(text: &str, diagnostic: &dyn Diagnostic) -> Option<(u64, Option<u64>)> 
     Some(line_and_column(text, label.offset()))
 }
 
-/// Where a policy begins, its annotations included.
-fn policy_start(text: &str, policy: &cedar_policy::Policy) -> Option<usize> {
-    let start = policy.as_ref().loc()?.start();
-    (start <= text.len()).then_some(start)
+/// What a policy says of itself under this name.
+fn annotation(policy: &Policy, name: &str) -> Option<String> {
+    policy.annotations().find(|(key, _)| key.as_ref() == name).map(|(_, said)| said.as_ref().to_owned())
 }
 
 /// Line and column of an offset, both from 1; columns count characters.
