@@ -194,10 +194,11 @@ fn foreign(_origin: &Origin) -> Hold {
 
 fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> Findings {
     let skeleton = Skeleton::of(code, language);
-    let hold = deletion(site, call, &skeleton, language);
-    if hold.is_some() {
-        return hold.into();
-    }
+    // What is certain tells more than what is doubtful, wherever it stands.
+    let doubtful = match deletion(site, call, &skeleton, language) {
+        Some(hold) if hold.rule.is_certain() => return Some(hold).into(),
+        doubtful => doubtful,
+    };
     if skeleton.calls_of("exec").into_iter().chain(skeleton.calls_of("eval")).any(|at| fetches(&skeleton, at)) {
         return Some(foreign(&Origin::Downloaded)).into();
     }
@@ -219,7 +220,7 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
         commands.extend(piped(&skeleton));
     }
     let runs = commands.into_iter().map(|command| Run::code_without_input(command, call)).collect();
-    Findings { runs, ..Findings::default() }
+    Findings { runs, hold: doubtful, ..Findings::default() }
 }
 
 /// A destructive statement that the code gives to a database; one in memory or below `/tmp` is thrown away anyway.
@@ -237,16 +238,17 @@ fn statement(skeleton: &Skeleton) -> Option<Hold> {
     Some(Hold::plain(GuardRule::Database, &format!("its code runs `{found}` in a database")))
 }
 
-/// What the code deletes itself.
+/// What the code deletes itself: the first deletion that is certainly one of something that counts, or else the first doubtful one.
 fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Language) -> Option<Hold> {
+    let mut doubtful = None;
     // A function of that name alone is imported from somewhere.
     let bare = if language == Language::JavaScript { ["rm", "rmdir"].as_slice() } else { &[] };
     let renamed: Vec<String> = REMOVERS.iter().flat_map(|remover| binding::aliases(skeleton, remover)).collect();
     for remover in REMOVERS.iter().chain(bare).copied().chain(renamed.iter().map(String::as_str)) {
         for at in deletions_of(skeleton, language, remover) {
-            let hold = deleted::judge(site, call.place, Manner::Recursive, &targets(site, skeleton, language, at));
-            if hold.is_some() {
-                return hold;
+            match deleted::judge(site, call.place, Manner::Recursive, &targets(site, skeleton, language, at)) {
+                Some(hold) if hold.rule.is_certain() => return Some(hold),
+                hold => doubtful = doubtful.or(hold),
             }
         }
     }
@@ -272,12 +274,13 @@ fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Languag
                 site.world.end_loop();
             }
             let inside = |hold: &Hold| matches!(hold.rule, GuardRule::DeleteWork | GuardRule::DeleteWorkspace);
-            if let Some(hold) = hold.filter(|hold| !(chooses && inside(hold))) {
-                return Some(hold);
+            match hold.filter(|hold| !(chooses && inside(hold))) {
+                Some(hold) if hold.rule.is_certain() => return Some(hold),
+                hold => doubtful = doubtful.or(hold),
             }
         }
     }
-    None
+    doubtful
 }
 
 /// Calls of a name that deletes. Where calls need brackets, a name without them is only mentioned: `import {rm} from`.

@@ -85,6 +85,15 @@ fn floor_1_what_a_script_of_the_run_is_told_counts() {
     }
     let doubtful = format!("{}rm -rf ~\n", "rm -rf \"$DIR\"\n".repeat(40));
     assert_eq!(rule(&judged("s.sh", &doubtful, "sh s.sh")), "delete-home", "doubtful deletions hide no certain one");
+    for (script, text, line, expected) in [
+        ("s.sh", "rm -rf \"$DIR\" ~\n", "sh s.sh", "delete-home"),
+        ("s.py", "import shutil\nshutil.rmtree(out)\nshutil.rmtree('/usr')\n", "python3 s.py", "delete-system"),
+        ("s.py", "shutil.rmtree(out)\nos.remove(log)\nos.system('rm -rf ~')\n", "python3 s.py", "delete-home"),
+        ("s.js", "fs.rmSync(dir)\nfs.unlinkSync(`${dir}/a`)\nfs.rmSync('/usr', o)\n", "node s.js", "delete-system"),
+        ("s.rb", "FileUtils.rm_rf(dir)\nsystem('git push -f origin main')\n", "ruby s.rb", "force-push"),
+    ] {
+        assert_eq!(rule(&judged(script, text, line)), expected, "{text}");
+    }
     let verdict = judged("tools/s.sh", "rm -rf ~\n", "sh tools/s.sh");
     assert!(verdict.reason.ends_with("(in `tools/s.sh`, which this session wrote)"), "{}", verdict.reason);
 }

@@ -19,7 +19,7 @@ pub(crate) enum Manner {
     Files,
 }
 
-/// Judges a deletion of what these arguments name.
+/// Judges a deletion of what these arguments name. What is certain tells more than what is doubtful, wherever it stands.
 pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
     match place {
         Place::Container => return None,
@@ -32,6 +32,7 @@ pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Fi
         }
         Place::Here => {}
     }
+    let mut doubtful = None;
     for cwd in site.folders() {
         let inside =
             cwd.as_ref().is_some_and(|cwd| site.world.real(cwd, Last::Followed).starts_with(site.world.workspace()));
@@ -47,12 +48,12 @@ pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Fi
             let alike = if one || made { Vec::new() } else { site.world.alike(field, cwd.as_deref()) };
             spots.extend(own.into_iter().chain(alike).map(|spot| (spot, way)));
         }
-        let hold = judge_spots(site, manner, &spots);
-        if hold.is_some() {
-            return hold;
+        match judge_spots(site, manner, &spots) {
+            Some(hold) if hold.rule.is_certain() => return Some(hold),
+            hold => doubtful = doubtful.or(hold),
         }
     }
-    None
+    doubtful
 }
 
 /// Another machine: every file there is somebody's, except what is temporary by its name.
@@ -87,13 +88,17 @@ enum Way {
 fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option<Hold> {
     let mut work = Losses::default();
     let mut whole = false;
+    let mut doubtful = None;
     for (spot, way) in spots {
         let path = match spot {
             Spot::Path(path) | Spot::Contents(path) => path,
             Spot::Unknown(shown, end) => match (manner, end) {
                 (Manner::Files, _) => continue,
                 (Manner::Recursive, Some(end)) if demanded_or_product(shown, end) => continue,
-                (Manner::Recursive, _) => return Some(unknown_target(shown)),
+                (Manner::Recursive, _) => {
+                    doubtful.get_or_insert_with(|| unknown_target(shown));
+                    continue;
+                }
             },
         };
         let below = matches!(spot, Spot::Contents(_)).then(|| path.join("*"));
@@ -139,7 +144,7 @@ fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option
         work.effect.untracked = Names::default();
     }
     if work.is_empty() {
-        return None;
+        return doubtful;
     }
     let reason = format!("it deletes {} that cannot be restored", work.words());
     Some(Hold::with(GuardRule::DeleteWork, reason, work.effect))
