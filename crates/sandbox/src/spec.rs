@@ -427,8 +427,12 @@ fn refuse_wide(path: &Path) -> Result<(), SpecError> {
     const WIDE: [&str; 12] =
         ["/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/run"];
     const BELOW: [&str; 4] = ["/proc", "/sys", "/dev", "/boot"];
-    let wide = WIDE.iter().any(|name| path == Path::new(name)) || BELOW.iter().any(|name| path.starts_with(name));
-    if wide {
+    // Folders in memory, as anybody may make them.
+    const SHARED_MEMORY: &str = "/dev/shm";
+    let is = |name: &&str| path == Path::new(name);
+    let is_in_memory = path.starts_with(SHARED_MEMORY) && !is(&SHARED_MEMORY);
+    let is_of_the_system = BELOW.iter().any(|name| path.starts_with(name)) && !is_in_memory;
+    if WIDE.iter().any(is) || is_of_the_system {
         return Err(SpecError::TooWide { path: path.to_path_buf() });
     }
     Ok(())
@@ -440,7 +444,7 @@ mod tests {
 
     #[test]
     fn box_1_a_workspace_that_is_the_whole_system_is_refused() {
-        for path in ["/", "/etc", "/usr", "/proc/self"] {
+        for path in ["/", "/etc", "/usr", "/proc/self", "/dev/shm"] {
             let error = Sandbox::new(Path::new(path), ["true"]).expect_err(path);
             assert!(matches!(error, SpecError::TooWide { .. }), "{path}: {error}");
         }

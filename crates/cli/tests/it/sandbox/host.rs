@@ -56,10 +56,14 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(who: Who) -> Self {
+        // On a disk, wherever temporary folders are: files in memory would count against the memory of the sandbox.
+        Self::below(Path::new("/var/tmp"), who)
+    }
+
+    pub(crate) fn below(folder: &Path, who: Who) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // On a disk, wherever temporary folders are: files in memory would count against the memory of the sandbox.
-        let top = Path::new("/var/tmp").join(format!("tw-test-{}-{count}", std::process::id()));
+        let top = folder.join(format!("tw-test-{}-{count}", std::process::id()));
         for dir in ["ws/src/deep", "outside", "home/.ssh", "run"] {
             fs::create_dir_all(top.join(dir)).expect("a folder");
         }

@@ -1,7 +1,8 @@
 //! Harmless work still works, answers are exact, budgets hold and nothing outlives a run; as root and as an ordinary user.
 
-use crate::sandbox::host::{Host, everybody, has, marked};
+use crate::sandbox::host::{Host, everybody, has, marked, say};
 use serde_json::Value;
+use std::path::Path;
 
 /// Harmless work, with what must be on its output.
 const CONTROLS: &[(&str, &str)] = &[
@@ -40,6 +41,27 @@ fn box_1_harmless_work_still_works() {
             let stdout = answer["stdout"].as_str().unwrap_or_default();
             assert!(answer["exit_code"] == 0 && stdout.contains(wanted), "{who:?}: {script}: {answer}");
         }
+    }
+}
+
+#[test]
+fn box_1_a_workspace_in_memory_is_worked_in_and_its_neighbours_are_not_seen() {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return say("SKIPPED: there is no /dev/shm: a workspace in memory was not tried");
+    }
+    for who in everybody() {
+        let host = Host::below(memory, who);
+        let left = memory.join(format!("left-{}", std::process::id()));
+        let answer =
+            host.exec(&format!("ls {} /dev/shm; echo made > f; echo lost > {}", host.top.display(), left.display()));
+        assert_eq!(
+            (&answer["exit_code"], answer["stdout"].as_str().is_some_and(|text| !text.contains("outside"))),
+            (&Value::from(0), true),
+            "{answer}"
+        );
+        assert_eq!(std::fs::read_to_string(host.ws().join("f")).unwrap(), "made\n");
+        assert!(!left.exists(), "the rest of it is the sandbox's own");
     }
 }
 
