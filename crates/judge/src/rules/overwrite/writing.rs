@@ -119,6 +119,11 @@ fn is_stream(path: &Path) -> bool {
     is_standard || is_own_descriptor || path.starts_with("/dev/fd")
 }
 
+/// Whether a path is one that the kernel makes. What lies in shared memory is a file like any other.
+fn is_of_the_kernel(path: &Path) -> bool {
+    path.starts_with("/proc") || path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
 pub(super) fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Option<Hold> {
     let shown = path.display();
     if path == Path::new("/proc/sysrq-trigger") {
@@ -135,9 +140,7 @@ pub(super) fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Opti
         Zone::Git if is_history(path) => {
             Some(Hold::plain(GuardRule::Overwrite, &format!("it overwrites `{shown}`, which is git's own")))
         }
-        Zone::System | Zone::Home | Zone::Outside
-            if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
-        {
+        Zone::System | Zone::Home | Zone::Outside if full && !is_of_the_kernel(path) => {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
             let effect = losses::card(site.world, path);
             Some(Hold::with(GuardRule::Overwrite, reason, effect))
