@@ -6,10 +6,11 @@
 use super::attribute::Attribute;
 use super::error::{AuthorityError, AuthorityProblem};
 use super::table::{Permissions, Who};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tripwire_core::input::{Authority, Grant, IdentityFact, Permission};
 use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
+use tripwire_fs::links::followed;
 use tripwire_observe::{Doing, Nature};
 
 /// Whether something else keeps the action from writing where it must not.
@@ -141,23 +142,10 @@ fn is_source(path: &str, policy: &Policy) -> bool {
 /// Where a path leads once its links are followed, relative to the workspace where it is inside. What does not exist
 /// yet keeps its name below the part that does.
 pub(super) fn real(root: &Path, path: &str) -> String {
-    let given = root.join(path);
-    let Ok(root) = root.canonicalize() else { return path.to_owned() };
-    let mut rest: Vec<PathBuf> = Vec::new();
-    let mut above = given.as_path();
-    let found = loop {
-        match (above.canonicalize(), above.parent(), above.file_name()) {
-            (Ok(found), _, _) => break found,
-            (Err(_), Some(parent), Some(name)) => {
-                rest.push(PathBuf::from(name));
-                above = parent;
-            }
-            // `..` behind something that is not there: where it leads is not known.
-            (Err(_), _, _) => return path.to_owned(),
-        }
-    };
-    let whole = rest.iter().rev().fold(found, |whole, part| whole.join(part));
-    let inside = whole.strip_prefix(&root).map(Path::to_path_buf).unwrap_or(whole);
+    let Some(whole) = followed(&root.join(path)) else { return path.to_owned() };
+    let below = |root: &Path| whole.strip_prefix(root).ok().map(Path::to_path_buf);
+    // The workspace's own name may hold links.
+    let inside = below(root).or_else(|| below(&followed(root)?)).unwrap_or_else(|| whole.clone());
     if inside.as_os_str().is_empty() { ".".to_owned() } else { inside.to_string_lossy().into_owned() }
 }
 
@@ -203,5 +191,10 @@ mod tests {
         assert_eq!(real(folder.path(), "."), ".");
         std::os::unix::fs::symlink("/", folder.path().join("out")).unwrap();
         assert_eq!(real(folder.path(), "out/etc"), "/etc");
+        std::os::unix::fs::symlink("/nonexistent/new", folder.path().join("dangling")).unwrap();
+        assert_eq!(real(folder.path(), "dangling"), "/nonexistent/new", "writing there makes that file");
+        let linked = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(folder.path(), linked.path().join("ws")).unwrap();
+        assert_eq!(real(&linked.path().join("ws"), "way/a"), "docs/a");
     }
 }

@@ -17,6 +17,7 @@ use crate::tool_servers::texts::restored_or_same;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tripwire_fs::links::followed;
 
 const CONFIG: &str = "config.toml";
 
@@ -178,23 +179,13 @@ impl CodexFiles {
     /// The keys by which the client knows our hooks in a text: the file, the event, and the places in its lists.
     fn keys(&self, text: &str) -> Result<Vec<(String, String)>, InstallError> {
         let places = settings::places(text, &FORM).map_err(change::at(&self.hooks))?;
-        let real = real(&self.hooks);
+        let real = followed(&self.hooks).unwrap_or_else(|| self.hooks.clone());
         let key = |(event, entry, place)| {
             let event = snake(event);
             let key = format!("{}:{event}:{entry}:{place}", real.display());
             (event, key)
         };
         Ok(places.into_iter().map(key).collect())
-    }
-}
-
-/// A path without links, whether the file is there yet or not.
-fn real(path: &Path) -> PathBuf {
-    let known = path.ancestors().find_map(|place| Some((place, place.canonicalize().ok()?)));
-    match known {
-        Some((place, real)) if place != path => real.join(path.strip_prefix(place).unwrap_or(path)),
-        Some((_, real)) => real,
-        None => path.to_owned(),
     }
 }
 
@@ -432,7 +423,10 @@ mod tests {
     fn a_persons_own_trusted_hook_in_the_same_file_does_not_keep_the_switch() {
         let dir = tempfile::tempdir().unwrap();
         let (files, command, listed) = placed(dir.path());
-        let own = format!("[hooks.state.\"{}:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n", real(&files.hooks).display());
+        let own = format!(
+            "[hooks.state.\"{}:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n",
+            followed(&files.hooks).unwrap().display()
+        );
         std::fs::write(&files.config, &own).unwrap();
         trust(&files, &command, &listed).unwrap().carry_out().unwrap();
         let text = std::fs::read_to_string(&files.config).unwrap();

@@ -1,7 +1,7 @@
 //! A command line, judged by the paths that its steps name. The steps come from the judge's own reader; here only stands
 //! what they mean for what is out of reach.
 
-use super::paths::{Entry, ProtectedList, followed, plain};
+use super::paths::{Entry, ProtectedList, SETTINGS_FILES, plain};
 use super::verbs;
 use std::path::{Path, PathBuf};
 use tripwire_judge::steps::{Doing, Step};
@@ -115,7 +115,8 @@ impl Run<'_> {
     /// What it writes that it must not.
     fn writes(&self) -> Option<String> {
         let (name, words) = (self.name(), self.texts());
-        if verbs::moves(&name) {
+        let aliases = verbs::aliases(&name, &words);
+        if aliases || verbs::moves(&name) {
             let taken = |word: &&Word| !word.text().starts_with('-') && self.protected.may_take_along(word, self.step);
             if let Some(word) = self.words.iter().find(taken) {
                 return Some(word.shown());
@@ -129,7 +130,7 @@ impl Run<'_> {
         }
         let written = match self.words.split_last() {
             // What is copied is only read.
-            Some((target, _)) if name == "cp" && !words.iter().any(|word| verbs::names_target(word)) => {
+            Some((target, _)) if name == "cp" && !aliases && !words.iter().any(|word| verbs::names_target(word)) => {
                 std::slice::from_ref(target)
             }
             Some(_) | None => self.words,
@@ -190,10 +191,7 @@ impl ProtectedList {
     /// Whether a word of a command line may mean something protected.
     fn may_hold(&self, word: &Word, step: &Step) -> bool {
         folders(step).any(|folder| match word.path(folder) {
-            Some(path) => {
-                let path = plain(&path);
-                self.holds(&path) || followed(&path).is_some_and(|path| self.holds(&path))
-            }
+            Some(path) => self.is_reached_by(&path),
             None => {
                 word.has_part(folder, FOLDER)
                     || self.entries.iter().any(|entry| entry.may_be(word, folder, &self.known_names()))
@@ -232,7 +230,7 @@ impl ProtectedList {
                 }
                 Entry::File(file) => paths.push(file.clone()),
                 Entry::Settings(folder) => {
-                    paths.extend(["settings.json", "settings.local.json"].map(|name| folder.join(name)));
+                    paths.extend(SETTINGS_FILES.map(|name| folder.join(name)));
                 }
             }
         }
@@ -253,7 +251,7 @@ impl Entry {
                     || (path.ends_with(FOLDER) && CONTROL_FILES.iter().any(|name| is(&path.join(name))))
             }
             Self::File(path) => is(path),
-            Self::Settings(path) => ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name))),
+            Self::Settings(path) => SETTINGS_FILES.iter().any(|name| is(&path.join(name))),
         }
     }
 }

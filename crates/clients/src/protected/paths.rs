@@ -5,8 +5,12 @@ use crate::homes::{Homes, ProtectedPart};
 use crate::install::file::Scope;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use tripwire_fs::links::{followed, followed_below};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::layout::FOLDER;
+
+/// The usual names of a client's settings in its folder.
+pub(super) const SETTINGS_FILES: [&str; 2] = ["settings.json", "settings.local.json"];
 
 /// What an agent must not write. The list is made when it is first needed, because most calls only read; copies share it.
 #[derive(Debug, Clone)]
@@ -72,7 +76,18 @@ impl ProtectedList {
         let own = std::env::current_exe().ok();
         entries.extend(own.iter().filter_map(|path| path.canonicalize().ok()).chain(own.clone()).map(Entry::File));
         entries.extend(homes.own_state().into_iter().chain(homes.own_settings()).map(Entry::Folder));
+        let bases = RealBases::new([Some(root), homes.home.as_deref()]);
+        let elsewhere: Vec<Entry> = entries.iter().flat_map(|entry| entry.elsewhere(&bases)).collect();
+        entries.extend(elsewhere);
         Self { entries, home: homes.home.clone(), folder_names }
+    }
+
+    /// Whether a path is protected, as it is written or where it leads.
+    pub(super) fn is_reached_by(&self, path: &Path) -> bool {
+        let plain = plain(path);
+        let reaches = |path: &Path| followed(path).is_some_and(|path| self.holds(&path));
+        // `..` behind a link leads elsewhere than the text says; a program may go either way.
+        self.holds(&plain) || reaches(&plain) || (plain != path && reaches(path))
     }
 
     /// Whether a plain absolute path is protected.
@@ -93,6 +108,39 @@ impl ProtectedList {
             Entry::Folder(inner) | Entry::File(inner) => inner.starts_with(path),
             Entry::Settings(folder) => folder.starts_with(path),
         })
+    }
+}
+
+impl Entry {
+    /// The same under the name to which its links lead, if that is another: people keep settings in a folder of their own and link
+    /// them to where a client looks for them.
+    fn elsewhere(&self, bases: &RealBases) -> Vec<Self> {
+        let real = |path: &Path| bases.real(path).filter(|real| real != path);
+        match self {
+            Self::Folder(folder) => real(folder).map(Self::Folder).into_iter().collect(),
+            Self::File(file) => real(file).map(Self::File).into_iter().collect(),
+            Self::Settings(folder) if folder.symlink_metadata().is_err() => Vec::new(),
+            Self::Settings(folder) => {
+                let files = SETTINGS_FILES.iter().filter_map(|name| real(&folder.join(name)));
+                real(folder).map(Self::Settings).into_iter().chain(files.map(Self::File)).collect()
+            }
+        }
+    }
+}
+
+/// Folders under which almost everything protected lies, each with where it leads, so that this is looked up once.
+struct RealBases(Vec<(PathBuf, PathBuf)>);
+
+impl RealBases {
+    fn new(folders: [Option<&Path>; 2]) -> Self {
+        let folders = folders.into_iter().flatten();
+        Self(folders.filter_map(|folder| Some((folder.to_owned(), followed(folder)?))).collect())
+    }
+
+    /// Where a path leads.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let base = self.0.iter().find_map(|(folder, real)| Some((path.strip_prefix(folder).ok()?, real)));
+        base.map_or_else(|| followed(path), |(rest, real)| followed_below(real, rest))
     }
 }
 
@@ -126,8 +174,7 @@ fn is_settings(path: &Path) -> bool {
 
 /// Whether a path leads to something protected, as it is written or through symbolic links.
 pub(super) fn is_forbidden(protected: &ProtectedList, path: &str, cwd: &Path) -> bool {
-    let plain = plain(&cwd.join(with_home(protected, path)));
-    protected.holds(&plain) || followed(&plain).is_some_and(|path| protected.holds(&path))
+    protected.is_reached_by(&cwd.join(with_home(protected, path)))
 }
 
 /// A path in which `~` stands for the person's home.
@@ -151,15 +198,4 @@ pub(super) fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-/// Where a path really leads: its deepest existing ancestor, resolved, and what does not exist yet below it.
-pub(super) fn followed(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find_map(|ancestor| {
-        let real = ancestor.canonicalize().ok()?;
-        Some(match path.strip_prefix(ancestor) {
-            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-            Ok(_) | Err(_) => real,
-        })
-    })
 }

@@ -87,6 +87,59 @@ fn ctrl_3_a_link_does_not_lead_around() {
 }
 
 #[test]
+fn ctrl_3_a_link_to_a_file_that_is_not_there_yet_would_make_it() {
+    let fixture = fixture();
+    let root = fixture.root();
+    std::fs::create_dir_all(root.join(".claude/commands")).unwrap();
+    for (target, link) in [
+        (".claude/settings.local.json", "to-settings"),
+        ("src/new.rs", "to-source"),
+        (".claude/commands", "to-commands"),
+        ("src", "to-folder"),
+    ] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    for (path, expected) in [
+        ("to-settings", true),
+        ("to-commands/../settings.json", true),
+        ("to-source", false),
+        ("to-commands/new.md", false),
+        ("to-folder/../settings.json", false),
+    ] {
+        assert_eq!(fixture.touches("Write", &serde_json::json!({"file_path": path})), expected, "{path}");
+        assert_eq!(fixture.shell(&format!("echo '{{}}' > {path}")), expected, "{path} by a shell");
+    }
+}
+
+#[test]
+fn ctrl_3_settings_that_are_links_are_protected_where_they_lie() {
+    let fixture = fixture();
+    let home = fixture.folder.path().canonicalize().unwrap().join("home");
+    for folder in ["dotfiles/claude/commands", ".codex", ".gemini"] {
+        std::fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for (target, link) in [
+        ("dotfiles/claude", ".claude"),
+        ("../dotfiles/codex.toml", ".codex/config.toml"),
+        ("../dotfiles/gemini.json", ".gemini/settings.json"),
+    ] {
+        std::os::unix::fs::symlink(target, home.join(link)).unwrap();
+    }
+    for (path, expected) in [
+        ("dotfiles/claude/settings.json", true),
+        ("dotfiles/codex.toml", true),
+        ("dotfiles/gemini.json", true),
+        ("dotfiles/claude/commands/x.md", false),
+        ("dotfiles/settings.json", false),
+        ("dotfiles/other.toml", false),
+    ] {
+        let path = home.join(path).display().to_string();
+        assert_eq!(fixture.touches("Write", &serde_json::json!({"file_path": path})), expected, "{path}");
+        assert_eq!(fixture.shell(&format!("echo x > {path}")), expected, "{path} by a shell");
+    }
+}
+
+#[test]
 fn ctrl_3_ordinary_files_are_within_reach() {
     use serde_json::json;
     let fixture = fixture();
@@ -159,6 +212,11 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
         "bash <<EOF\nrm .geometry/STOP\nEOF",
         "echo $(rm .geometry/STOP)",
         "cp evil.json .claude/settings.json",
+        "cp -l .claude/settings.json z",
+        "cp -as .claude/settings.json z",
+        "cp --link .mcp.json z",
+        "cp -al .claude x",
+        "mount -o ro,bind .claude x",
         "cat > ~/.claude/settings.json <<EOF\n{}\nEOF",
         "mv .codex old",
         "tee .gemini/settings.json < x",
@@ -208,6 +266,8 @@ fn ctrl_3_reading_and_look_alikes_pass() {
         "cat .geometry/MISSION_BRIEFING.md",
         "jq .mcpServers .mcp.json ~/.claude.json",
         "cp opencode.json /tmp/copy.json",
+        "cp -a .claude/settings.json /tmp/copy.json",
+        "cp -al src lib",
         "echo '{}' > config.json",
         "sed -n 1,20p .geometry/todo.md",
         "ls -la .geometry | head -5",

@@ -60,6 +60,20 @@ pub(super) fn copies(program: &str) -> bool {
     matches!(program, "cp" | "ln" | "mv" | "install")
 }
 
+/// Whether a program gives files a second name, under which they are the same files.
+pub(super) fn aliases(program: &str, words: &[String]) -> bool {
+    let links = |word: &str| {
+        word.starts_with("--l") || word.starts_with("--sy") || is_cluster(word) && word.contains(['l', 's'])
+    };
+    let binds =
+        |word: &str| word.split(',').any(|one| matches!(one, "--bind" | "--rbind" | "-B" | "-R" | "bind" | "rbind"));
+    match program {
+        "cp" => words.iter().any(|word| links(word)),
+        "mount" => words.iter().any(|word| binds(word)),
+        _ => false,
+    }
+}
+
 /// Whether an option of `cp` names the target, which then stands anywhere.
 pub(super) fn names_target(word: &str) -> bool {
     word.starts_with("--t") || (is_cluster(word) && word.contains('t'))
