@@ -24,6 +24,7 @@ use crate::site::Site;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tripwire_fs::shell_word::shell_quoted;
+use tripwire_shell::wrappers::ends_cluster;
 
 /// Calls that delete a folder with everything in it.
 const REMOVERS: [&str; 16] = [
@@ -117,7 +118,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     }
     if given.is_empty()
         && !only_checks(call, language)
-        && let Some((path, text)) = own_script(site, call)
+        && let Some((path, text)) = own_script(site, call, language)
     {
         let mut findings = judge_text(site, call, &text, language);
         // A program that names a statement need not run it: migrations and tests are full of them.
@@ -126,7 +127,7 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
         return findings;
     }
     let texts: Vec<String> = if given.is_empty() {
-        match source(site, call) {
+        match source(site, call, language) {
             Stream::Known(text) => vec![text],
             Stream::Downloaded if !call.has_any(&["-m", "-V", "--version"]) => {
                 return Some(foreign(&Origin::Downloaded)).into();
@@ -146,8 +147,8 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
 }
 
 /// Where an interpreter without code on its command line reads it: its input, or a file that the line wrote.
-fn source(site: &Site<'_>, call: &Call) -> Stream {
-    match call.operands().first().and_then(|file| file.known()) {
+fn source(site: &Site<'_>, call: &Call, language: Language) -> Stream {
+    match script_name(call, language) {
         None => call.stdin.clone(),
         Some(name) if matches!(name.as_str(), "-" | "/dev/stdin") => call.stdin.clone(),
         Some(name) => {
@@ -173,11 +174,49 @@ fn only_checks(call: &Call, language: Language) -> bool {
 }
 
 /// A script that the run wrote to the disk before this line.
-fn own_script(site: &Site<'_>, call: &Call) -> Option<(PathBuf, Rc<str>)> {
-    let name = call.operands().first().and_then(|file| file.known()).filter(|_| call.place == Place::Here)?;
+fn own_script(site: &Site<'_>, call: &Call, language: Language) -> Option<(PathBuf, Rc<str>)> {
+    let name = script_name(call, language).filter(|_| call.place == Place::Here)?;
     let path = site.state.absolute(&name).filter(|path| !site.state.files.contains_key(path))?;
     let text = own_text(site.world, &path)?;
     Some((path, text))
+}
+
+/// The file that an interpreter runs, as its command line names it. What stands behind it is the script's.
+fn script_name(call: &Call, language: Language) -> Option<String> {
+    let values: &[&str] = match language {
+        Language::Python => &["-m", "-W", "-X"],
+        Language::JavaScript => &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "-C",
+            "--conditions",
+            "-c",
+            "--config",
+            "-P",
+            "--project",
+            "--tsconfig",
+        ],
+        Language::Ruby => &["-I", "-r"],
+        Language::Perl => &["-I"],
+        Language::Php => &["-d", "-c"],
+        Language::Lua => &["-l"],
+        Language::Awk | Language::Other => &[],
+    };
+    let is_module = |option: &Field| option.borrowed_text() == "-m" || ends_cluster(&option.borrowed_text(), "-m");
+    let args = call.args.get(1..).unwrap_or_default();
+    let (_, words) = rest_of(args, values, 0);
+    let options = args.get(..args.len().saturating_sub(words.len())).unwrap_or_default();
+    if language == Language::Python
+        && let Some(module) = options.iter().skip_while(|option| !is_module(option)).nth(1)
+    {
+        return Some(format!("{}.py", module.known()?.replace('.', "/")));
+    }
+    let verb = matches!(call.name().as_str(), "bun" | "deno")
+        && words.first().is_some_and(|word| word.borrowed_text() == "run");
+    let words = if verb { rest_of(words.get(1..).unwrap_or_default(), values, 0).1 } else { words };
+    words.first().and_then(Field::known)
 }
 
 fn awk(site: &Site<'_>, call: &Call) -> Findings {

@@ -43,6 +43,7 @@ fn floor_1_a_script_of_the_run_is_read_however_it_is_run() {
     here.write("ws/runs.py", "import subprocess\nsubprocess.run(['rm', '-rf', '/usr'])\n");
     here.write("ws/s.js", "require('fs').rmSync('/usr', {recursive: true})\n");
     here.write("ws/s.rb", "require 'fileutils'\nFileUtils.rm_rf('/usr')\n");
+    here.write("ws/tools/s.py", "import shutil\nshutil.rmtree('/usr')\n");
     std::os::unix::fs::symlink(here.path("ws/s.sh"), here.path("ws/again")).unwrap();
     for (line, expected) in [
         ("sh s.sh", "delete-home"),
@@ -64,6 +65,15 @@ fn floor_1_a_script_of_the_run_is_read_however_it_is_run() {
         ("python runs.py", "delete-system"),
         ("node s.js", "delete-system"),
         ("ruby -w s.rb -c", "delete-system"),
+        ("python3 -W ignore -X dev s.py", "delete-system"),
+        ("python3 -m s --fast", "delete-system"),
+        ("python3 -um tools.s", "delete-system"),
+        ("node -r ./setup.js --import=tsx s.js", "delete-system"),
+        ("ruby -I lib s.rb", "delete-system"),
+        ("bun s.js", "delete-system"),
+        ("bun run s.js --fast", "delete-system"),
+        ("deno run --allow-all s.js", "delete-system"),
+        ("npx tsx s.js", "delete-system"),
     ] {
         assert_eq!(rule(&judge.judge(line)), expected, "{line}");
     }
@@ -119,6 +129,10 @@ fn floor_1_names_that_a_script_takes_from_elsewhere_hold_nothing() {
         ("s.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 -m py_compile s.py"),
         ("s.js", "require('fs').rmSync('/usr', {recursive: true})\n", "node --check s.js"),
         ("s.rb", "FileUtils.rm_rf('/usr')\n", "ruby -wc s.rb"),
+        ("s.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 -m pytest s.py"),
+        ("s.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 check.py -m s s.py"),
+        ("s.js", "require('fs').rmSync('/usr', {recursive: true})\n", "bun run s"),
+        ("s.js", "require('fs').rmSync('/usr', {recursive: true})\n", "deno fmt s.js"),
     ] {
         let verdict = judged(script, text, line);
         assert_eq!(rule(&verdict), "", "{} {line}: {}", text.get(..60).unwrap_or(text), verdict.reason);
