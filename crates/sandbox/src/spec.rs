@@ -427,7 +427,7 @@ fn refuse_wide(path: &Path) -> Result<(), SpecError> {
     const WIDE: [&str; 12] =
         ["/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/run"];
     const BELOW: [&str; 4] = ["/proc", "/sys", "/dev", "/boot"];
-    // Folders in memory, as anybody may make them.
+    // Anybody may make a folder in shared memory: one below it is as narrow as one below `/tmp`.
     const SHARED_MEMORY: &str = "/dev/shm";
     let is = |name: &&str| path == Path::new(name);
     let is_in_memory = path.starts_with(SHARED_MEMORY) && !is(&SHARED_MEMORY);

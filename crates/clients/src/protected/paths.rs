@@ -71,14 +71,15 @@ impl ProtectedList {
             entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));
         }
         entries.extend(server_files(root, homes).into_iter().map(Entry::File));
-        // What git runs later, nobody judges then.
-        entries.push(Entry::Folder(root.join(".git/hooks")));
         let own = std::env::current_exe().ok();
         entries.extend(own.iter().filter_map(|path| path.canonicalize().ok()).chain(own.clone()).map(Entry::File));
         entries.extend(homes.own_state().into_iter().chain(homes.own_settings()).map(Entry::Folder));
         let bases = RealBases::new([Some(root), homes.home.as_deref()]);
         let elsewhere: Vec<Entry> = entries.iter().flat_map(|entry| entry.elsewhere(&bases)).collect();
         entries.extend(elsewhere);
+        // What git runs later, nobody judges then. Hooks that a repository keeps among its files are edited like any other file, also
+        // where this folder is a link to them.
+        entries.push(Entry::Folder(root.join(".git/hooks")));
         Self { entries, home: homes.home.clone(), folder_names }
     }
 
@@ -115,7 +116,9 @@ impl Entry {
     /// The same under the name to which its links lead, if that is another: people keep settings in a folder of their own and link
     /// them to where a client looks for them.
     fn elsewhere(&self, bases: &RealBases) -> Vec<Self> {
-        let real = |path: &Path| bases.real(path).filter(|real| real != path);
+        // A device is nobody's settings: `settings.json` that leads to `/dev/null` protects nothing there.
+        let keeps = |real: &Path| real.metadata().map_or(true, |found| found.is_file() || found.is_dir());
+        let real = |path: &Path| bases.real(path).filter(|real| real != path && keeps(real));
         match self {
             Self::Folder(folder) => real(folder).map(Self::Folder).into_iter().collect(),
             Self::File(file) => real(file).map(Self::File).into_iter().collect(),

@@ -122,9 +122,21 @@ fn ctrl_3_settings_that_are_links_are_protected_where_they_lie() {
         ("dotfiles/claude", ".claude"),
         ("../dotfiles/codex.toml", ".codex/config.toml"),
         ("../dotfiles/gemini.json", ".gemini/settings.json"),
+        ("/dev/null", "dotfiles/claude/settings.local.json"),
     ] {
         std::os::unix::fs::symlink(target, home.join(link)).unwrap();
     }
+    let root = fixture.root();
+    for folder in [".git", "hooks"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    std::os::unix::fs::symlink("../hooks", root.join(".git/hooks")).unwrap();
+    assert!(fixture.shell("echo x > .git/hooks/pre-push") && !fixture.shell("echo x > hooks/pre-push"));
+    let device = serde_json::json!({"file_path": "/dev/null"});
+    assert!(
+        !fixture.touches("Write", &device) && !fixture.shell("ls | tee /dev/null"),
+        "a device is nobody's settings"
+    );
     for (path, expected) in [
         ("dotfiles/claude/settings.json", true),
         ("dotfiles/codex.toml", true),
