@@ -26,7 +26,8 @@ impl LayerError {
 impl fmt::Display for LayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errno {
-            0 => write!(f, "cannot {}", self.what),
+            // What could not be done says that time was over; the system's own words speak of a connection.
+            0 | libc::ETIMEDOUT => write!(f, "cannot {}", self.what),
             errno => write!(f, "cannot {}: {}", self.what, io::Error::from_raw_os_error(errno)),
         }
     }
@@ -36,6 +37,9 @@ impl std::error::Error for LayerError {}
 
 impl Explain for LayerError {
     fn hint(&self) -> Cow<'_, str> {
+        if self.errno == libc::ETIMEDOUT {
+            return Cow::Borrowed("give it more time, or look at what keeps this machine busy");
+        }
         Cow::Borrowed(match self.layer {
             Layer::Cgroup => "mount the memory and pids cgroups writable for root, or run as an ordinary user",
             Layer::Namespaces => {

@@ -237,7 +237,7 @@ impl Attempt {
                     result = Err(LayerError::new(layer, errno, what));
                 }
                 Ok(Event::TimedOut | Event::Interrupted) => {
-                    result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
+                    result = Err(too_late("start in time"));
                 }
                 Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
                     result = Err(unsent.take().unwrap_or_else(|| reexec(silent)(io::Error::from_raw_os_error(0))));
@@ -451,5 +451,6 @@ mod tests {
         assert!(read_only.contains("protected names in `/w`"), "{read_only}");
         let held = placeholder(Path::new("/w"), io::Error::from(io::ErrorKind::TimedOut)).to_string();
         assert!(held.contains("another sandbox") && !held.contains("/w"), "{held}");
+        assert!(held.ends_with("holds the lock") && !held.contains("onnection"), "{held}");
     }
 }

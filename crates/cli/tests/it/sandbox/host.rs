@@ -154,7 +154,7 @@ impl Host {
     }
 
     pub(crate) fn exec(&self, script: &str) -> Value {
-        self.exec_with(&["--timeout", "8"], script)
+        self.exec_with(&["--timeout", "30"], script)
     }
 
     /// Another verb of the binary.

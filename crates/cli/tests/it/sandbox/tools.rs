@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::host::{Host, Who, everybody, has, parse, say};
+use crate::sandbox::host::{Host, Who, everybody, has, marked, parse, say};
 use serde_json::Value;
 
 #[test]
@@ -256,7 +256,7 @@ fn requests_that_make_no_sense_are_told_so() {
         ("--workspace WS", 2),
         ("--workspace WS --hide nothing-here -- true", 2),
         ("--workspace WS -- no-such-program", 2),
-        ("--workspace WS --timeout 0.2 -- sleep 9", 8),
+        ("--workspace WS --timeout 2 -- sleep 9", 8),
         ("--workspace WS -- false", 1),
     ] {
         let line = format!("sandbox exec {}", line.replace("WS", &workspace));
@@ -268,6 +268,9 @@ fn requests_that_make_no_sense_are_told_so() {
     }
 }
 
+/// How long a test waits for what a busy machine does late; what it waits for is there within milliseconds elsewhere.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
 #[test]
 fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
     for who in everybody() {
@@ -275,7 +278,7 @@ fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
         let marker = format!("5{:06}", std::process::id());
         let mut child = host
             .command(host.binary())
-            .args(["sandbox", "exec", "--json", "--timeout", "60", "--workspace"])
+            .args(["sandbox", "exec", "--json", "--timeout", "100", "--workspace"])
             .arg(host.ws())
             .args([
                 "--",
@@ -289,24 +292,27 @@ fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
             .spawn()
             .expect("the binary");
         let start = std::time::Instant::now();
-        while crate::sandbox::host::marked(&marker).len() < 19 && start.elapsed().as_secs() < 20 {
+        while marked(&marker).len() < 19 && start.elapsed() < PATIENCE {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
+        assert!(marked(&marker).len() >= 19, "{who:?}: {:?}", marked(&marker));
         child.kill().expect("SIGKILL");
         child.wait().expect("reaped");
         let start = std::time::Instant::now();
-        while !crate::sandbox::host::marked(&marker).is_empty() && start.elapsed().as_secs() < 10 {
+        while !marked(&marker).is_empty() && start.elapsed() < PATIENCE {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         say(&format!("{who:?}: launcher killed, everything gone after {} ms", start.elapsed().as_millis()));
-        assert!(crate::sandbox::host::marked(&marker).is_empty(), "{who:?}");
-        assert!(host.ws().join(".vscode").exists(), "the placeholder was left by the kill");
-        assert_eq!(host.exec("true")["exit_code"], 0);
+        assert!(marked(&marker).is_empty(), "{who:?}: {:?}", marked(&marker));
+        assert!(host.ws().join(".vscode").exists(), "{who:?}: the placeholder was left by the kill");
+        let answer = host.exec("true");
+        assert_eq!(answer["exit_code"], 0, "{who:?}: {answer}");
         assert!(!host.ws().join(".vscode").exists(), "{who:?}: the next start swept it");
         // A group whose processes the system has not let go of yet is taken by a later start.
         let start = std::time::Instant::now();
-        while !left_groups(child.id()).is_empty() && start.elapsed().as_secs() < 10 {
-            assert_eq!(host.exec("true")["exit_code"], 0);
+        while !left_groups(child.id()).is_empty() && start.elapsed() < PATIENCE {
+            let answer = host.exec("true");
+            assert_eq!(answer["exit_code"], 0, "{who:?}: {answer}");
         }
         assert!(left_groups(child.id()).is_empty(), "{who:?}: {:?}", left_groups(child.id()));
     }
