@@ -6,7 +6,7 @@
 
 use crate::effect::{CARD_ENTRIES_MAX, Count, ENTRIES_MAX, Effect, Target};
 use crate::repository::Repo;
-use crate::world::{Budget, World};
+use crate::world::{Budget, World, Zone};
 use std::path::{Path, PathBuf};
 use tripwire_secrets::is_env_file;
 
@@ -179,7 +179,10 @@ impl Inspected {
 pub(crate) fn card(world: &World, path: &Path) -> Effect {
     let seen = look(world, path, CARD_ENTRIES_MAX);
     let mut effect = Effect { targets: vec![seen.target(path.display().to_string())], ..Effect::default() };
-    add_busy(world, &seen, &mut effect);
+    // The rest of the machine is reason enough: repositories of others are not asked while a client waits for its answer.
+    if world.zone(path) != Zone::System {
+        add_busy(world, &seen, &mut effect);
+    }
     effect
 }
 

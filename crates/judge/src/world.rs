@@ -231,6 +231,10 @@ impl World {
         if temporary.iter().any(|folder| self.is_temporary(folder, path)) {
             return Zone::Temporary;
         }
+        // Beside a workspace that lies in a temporary folder.
+        if temporary.iter().any(|folder| path.starts_with(folder)) {
+            return Zone::Outside;
+        }
         let first = path.components().nth(1).map(|part| part.as_os_str().to_owned());
         match first {
             None => Zone::System,

@@ -4,14 +4,48 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A folder of one test.
+/// Where Linux keeps files in memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// What has to be free there.
+const ROOM: u64 = 1024 * 1024 * 1024;
+
+/// The folder in which tests make theirs: in memory where programs can be started from there and there is room, because tests
+/// write and sync tens of thousands of small files; elsewhere, and where `TMPDIR` names one, the system's temporary folder.
+fn place() -> &'static Path {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let in_memory = std::env::var_os("TMPDIR").is_none() && has_room(Path::new(SHARED_MEMORY));
+        let folder = if in_memory { PathBuf::from(SHARED_MEMORY) } else { std::env::temp_dir() };
+        folder.canonicalize().unwrap()
+    })
+}
+
+fn has_room(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+        && rustix::fs::statvfs(folder).is_ok_and(|disk| {
+            disk.f_bavail.saturating_mul(disk.f_frsize) >= ROOM
+                && !disk.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)
+        })
+}
+
+/// A fresh folder for one test that nobody else may enter.
+///
+/// # Panics
+/// When it cannot be made.
+#[must_use]
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(place()).unwrap()
+}
+
+/// A folder of one test that every user may enter.
 #[derive(Debug)]
 pub struct TestDir(PathBuf);
 
 impl TestDir {
-    /// A fresh one below the system's temporary folder.
+    /// A fresh one.
     ///
     /// # Panics
     /// When it cannot be made.
@@ -19,7 +53,7 @@ impl TestDir {
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("tripwire-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().canonicalize().unwrap().join(name);
+        let path = place().join(name);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

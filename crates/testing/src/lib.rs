@@ -11,6 +11,6 @@ mod size;
 pub mod synthetic;
 
 pub use child::wait;
-pub use dir::{TestDir, TinyDisk, as_ordinary_user, skip, tiny_disk};
+pub use dir::{TestDir, TinyDisk, as_ordinary_user, folder, skip, tiny_disk};
 pub use program::{copy_program, write_program};
 pub use size::{is_long, sized};

@@ -383,7 +383,7 @@ fn floor_1_an_answer_that_came_too_late_is_told_as_one() {
 fn floor_1_an_entry_of_another_workspace_is_answered_by_the_printed_command() {
     let fixture = waiting_for("0");
     answer_of(ask(&fixture, "rm -rf data"));
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = tripwire_testing::folder();
     let root = fixture.root().canonicalize().unwrap();
     let option = format!(" --workspace {}", root.display());
     let shown = |args: &[&str], folder: &std::path::Path| {

@@ -14,7 +14,7 @@ struct DoctorFixture(tempfile::TempDir);
 
 impl DoctorFixture {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tripwire_testing::folder();
         for name in ["home", "work/.git", "bin"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }

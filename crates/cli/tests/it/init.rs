@@ -17,7 +17,7 @@ struct Person(tempfile::TempDir);
 
 impl Person {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tripwire_testing::folder();
         for name in ["home", "work/.git", "bin"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }

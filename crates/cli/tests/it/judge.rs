@@ -13,7 +13,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let here = Self { folder: tempfile::tempdir().unwrap() };
+        let here = Self { folder: tripwire_testing::folder() };
         for folder in ["home", "ws/src", "ws/target"] {
             fs::create_dir_all(here.path(folder)).unwrap();
         }

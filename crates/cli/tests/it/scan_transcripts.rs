@@ -11,7 +11,7 @@ struct Person(tempfile::TempDir);
 
 impl Person {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tripwire_testing::folder();
         for name in ["home", "work/.git"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }

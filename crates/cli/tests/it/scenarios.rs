@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_expectation_can_fail() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tripwire_testing::folder();
         let file = folder.path().join("mutant.jsonl");
         for name in names() {
             let mut lines = lines(&name);

@@ -75,6 +75,17 @@ fn floor_1_links_are_followed_where_the_shell_would() {
 }
 
 #[test]
+fn floor_1_shared_memory_belongs_to_its_users_and_not_to_the_system() {
+    let (workspace, temporary) = ("/dev/shm/somebody/ws".into(), vec!["/dev/shm".into()]);
+    let judge = Judge::new(Facts { workspace, cwd: "/dev/shm/somebody/ws".into(), temporary, ..Facts::default() });
+    let rule = |line: &str| held(&judge.judge(line));
+    assert_eq!(rule("rm -rf /dev/shm/somebody/else"), "delete-outside", "beside the workspace");
+    assert_eq!(rule("rm -rf /dev/shm/scratch"), "", "something temporary");
+    assert_eq!(rule("rm -rf /dev/shm"), "delete-outside", "everything that others put there");
+    assert_eq!(rule("rm -rf /dev/pts"), "delete-system");
+}
+
+#[test]
 fn floor_1_a_name_that_is_no_text_is_looked_at_like_any_other() {
     use std::os::unix::ffi::OsStrExt as _;
     let names = [&b"cafe.rs"[..], b"caf\xe9.rs"];

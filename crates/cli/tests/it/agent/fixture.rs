@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 impl AgentFixture {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tripwire_testing::folder();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         std::fs::create_dir(folder.path().join("home")).unwrap();
         Self { folder }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 #[track_caller]
 fn refused(arguments: &[&str], part: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tripwire_testing::folder();
     let work = folder.path().join("work");
     std::fs::create_dir(&work).expect("a workspace");
     let program = folder.path().join("claude");

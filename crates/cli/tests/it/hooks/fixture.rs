@@ -16,7 +16,7 @@ pub(crate) struct HookFixture {
 
 /// A workspace in which this client works.
 pub(crate) fn fixture(client: &'static str) -> HookFixture {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     fs::create_dir_all(folder.path().join("work/.geometry")).unwrap();
     fs::create_dir(folder.path().join("home")).unwrap();
     HookFixture { folder, client }

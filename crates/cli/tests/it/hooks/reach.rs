@@ -39,7 +39,7 @@ fn ctrl_3_hammering_at_a_closed_door_is_a_loop() {
 
 #[test]
 fn ctrl_1_an_agent_that_goes_elsewhere_does_not_leave_its_guard_behind() {
-    let (fixture, elsewhere) = (fixture("claude"), tempfile::tempdir().unwrap());
+    let (fixture, elsewhere) = (fixture("claude"), tripwire_testing::folder());
     std::fs::write(fixture.geometry("STOP"), "").unwrap();
     let mut input = fixture.input("PreToolUse", &shell("ls"));
     input["cwd"] = json!(elsewhere.path());
@@ -111,7 +111,7 @@ fn ctrl_3_a_person_s_verbs_are_refused_below_a_client() {
     };
     assert_eq!(below(&fixture.root()), Some(11));
     // A client that works elsewhere explains its mark in the environment, and is not the one that is guarded here.
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = tripwire_testing::folder();
     let mut far = std::process::Command::new(&client);
     let line =
         format!("{} resume --workspace '{}'; exit $?", crate::hooks::fixture::TRIPWIRE, fixture.root().display());

@@ -67,7 +67,7 @@ fn sandboxed(fixture: &RunFixture, flags: &[&str]) -> RunEnd {
 fn box_5_twenty_ways_out_of_the_sandbox_around_a_client_lead_nowhere() {
     let host = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = host.local_addr().unwrap().port();
-    let outside = tempfile::tempdir().unwrap();
+    let outside = tripwire_testing::folder();
     fs::write(outside.path().join("secret"), "a secret").unwrap();
     let out = outside.path().display();
     let fixture = client(&format!(

@@ -73,9 +73,9 @@ impl RunFixture {
     /// A client that does this.
     pub(crate) fn new(script: &str) -> Self {
         let fixture = Self {
-            place: tempfile::tempdir().unwrap(),
-            home: tempfile::tempdir().unwrap(),
-            tools: tempfile::tempdir().unwrap(),
+            place: tripwire_testing::folder(),
+            home: tripwire_testing::folder(),
+            tools: tripwire_testing::folder(),
         };
         fixture.add_client("claude", script);
         fixture

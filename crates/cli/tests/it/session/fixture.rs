@@ -73,7 +73,7 @@ impl Place {
     }
 
     pub(crate) fn new() -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap() };
+        let place = Self { dir: tripwire_testing::folder() };
         for folder in ["work", "home", "state"] {
             fs::create_dir(place.dir.path().join(folder)).unwrap();
         }
@@ -82,7 +82,7 @@ impl Place {
 
     /// Another place with the same workspace and home; what the machine noted about the first one stays there.
     pub(crate) fn copy(&self) -> Self {
-        let copy = Self { dir: tempfile::tempdir().unwrap() };
+        let copy = Self { dir: tripwire_testing::folder() };
         fs::create_dir(copy.dir.path().join("state")).unwrap();
         let (work, home) = (self.work(), self.dir.path().join("home"));
         assert!(Command::new("cp").arg("-a").args([work, home]).arg(copy.dir.path()).status().unwrap().success());

@@ -15,7 +15,7 @@ fn each_shell_gets_every_verb() {
 #[test]
 fn bash_itself_accepts_the_script() {
     let script = run(&["completions", "bash"], b"").out;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("tripwire.bash");
     std::fs::write(&file, script).unwrap();
     match std::process::Command::new("bash").arg("-n").arg(&file).output() {

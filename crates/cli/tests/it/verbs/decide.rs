@@ -131,7 +131,7 @@ fn a_check_that_fails_or_proves_nothing_ends_with_9() {
 
 #[test]
 fn log_1_a_recording_is_never_written_over_anything() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let kept = folder.path().join("kept.jsonl");
     std::fs::write(&kept, EVENT).unwrap();
     let kept = kept.to_str().unwrap();

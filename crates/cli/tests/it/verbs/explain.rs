@@ -19,7 +19,7 @@ fn a_rule_is_explained_with_threshold_source_and_both_examples() {
 
 #[test]
 fn the_settings_shown_are_those_in_force() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, "gate:\n  cooldown_duration_ms: 5000\n").unwrap();
     let ran = run(&["explain", "GATE-3", "--policy", file.to_str().unwrap()], b"");

@@ -19,7 +19,7 @@ fn const_6_show_names_every_setting_its_value_and_its_source() {
 
 #[test]
 fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, "profile: strict\nsafety:\n  max_iterations: 7\n").unwrap();
     let file = file.to_str().unwrap();
@@ -35,7 +35,7 @@ fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
 
 #[test]
 fn const_6_limits_of_tools_are_named_by_their_line_and_none_are_a_default() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, "tools:\n  max_output_kib: 64\n  \"demo/big\": { max_output: 4KB }\n").unwrap();
     let origin = |words: &[&str]| {
@@ -50,7 +50,7 @@ fn const_6_limits_of_tools_are_named_by_their_line_and_none_are_a_default() {
 
 #[test]
 fn const_5_a_policy_that_cannot_be_read_is_refused_and_never_replaced_by_a_default() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("policy.yaml");
     let name = file.to_str().unwrap();
     for (text, words) in [

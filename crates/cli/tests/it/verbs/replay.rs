@@ -13,7 +13,7 @@ fn record(folder: &Path, name: &str) -> String {
 
 #[test]
 fn replay_1_a_recording_replays_equal_with_the_hashes_of_the_live_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = record(folder.path(), "readme/loop-caught");
     let live = run(&["decide", "--text", &scenario("readme/loop-caught")], b"");
     let parity = live.done().lines().last().unwrap().to_owned();
@@ -35,7 +35,7 @@ fn changed(folder: &Path, change: impl Fn(&[&str]) -> Vec<String>) -> VerbEnd {
 
 #[test]
 fn log_4_a_flipped_deleted_moved_or_cut_record_is_named_by_its_index() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     record(folder.path(), "readme/loop-caught");
     let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     let flipped = changed(folder.path(), |lines| {
@@ -66,7 +66,7 @@ fn log_4_a_flipped_deleted_moved_or_cut_record_is_named_by_its_index() {
 #[test]
 fn replay_1_a_forged_decision_with_a_good_chain_is_found_by_its_index() {
     use tripwire_session::formats::recording::Recorder;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = record(folder.path(), "budgets/tokens-fires");
     let text = std::fs::read_to_string(&file).unwrap();
     let mut forged = Vec::new();
@@ -94,7 +94,7 @@ fn replay_1_a_forged_decision_with_a_good_chain_is_found_by_its_index() {
 
 #[test]
 fn replay_1_another_policy_lists_the_decisions_that_would_change() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = record(folder.path(), "budgets/tokens-fires");
     let policy = folder.path().join("policy.yaml");
     std::fs::write(&policy, "profile: strict\ngate:\n  max_tokens_per_minute: 60000\n").unwrap();
@@ -116,7 +116,7 @@ fn replay_1_another_policy_lists_the_decisions_that_would_change() {
 
 #[test]
 fn log_4_a_run_that_broke_off_leaves_a_recording_that_says_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let file = folder.path().join("broken-off.jsonl").to_str().unwrap().to_owned();
     let broken = run(&["decide", "--record", &file], format!("{EVENT}\nnonsense\n{EVENT}\n").as_bytes());
     assert_eq!((broken.code, broken.out.lines().count()), (2, 1));

@@ -67,7 +67,7 @@ fn gate_2_to_the_letter_a_crossed_minute_counts_as_held_and_on_evidence_as_a_wai
 #[test]
 fn a_packed_file_is_unpacked_and_a_false_one_refused() {
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tripwire_testing::folder();
     let packed = folder.path().join("traces.jsonl.zst");
     let bytes = compress_to_vec(two_traces().as_bytes(), CompressionLevel::Fastest);
     std::fs::write(&packed, &bytes).unwrap();

@@ -39,7 +39,7 @@ pub(super) fn program() -> Option<PathBuf> {
 
 impl Browser {
     pub(super) fn start(program: &Path) -> Self {
-        let profile = tempfile::tempdir().unwrap();
+        let profile = tripwire_testing::folder();
         // The shell moves our two pipes to the descriptors 3 and 4, where the browser expects them.
         let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null";
         let mut child = Command::new("sh")
