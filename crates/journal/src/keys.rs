@@ -224,12 +224,13 @@ impl KeyHome {
     }
 
     fn ensure_outside(&self, workspace: &Path, path: &Path) -> Result<(), JournalError> {
-        let real = |path: &Path| path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
-        match (real(&self.dir), workspace.canonicalize()) {
-            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => {
+        // A link that leads to nothing yet counts as well: the key would be made where it leads.
+        match (tripwire_fs::links::followed(path), workspace.canonicalize()) {
+            (None, Ok(_)) => Err(unusable(path, "where its links lead cannot be known")),
+            (Some(file), Ok(workspace)) if file.starts_with(&workspace) => {
                 Err(unusable(path, "it lies inside the workspace that it guards"))
             }
-            (Some(_) | None, Ok(_) | Err(_)) => Ok(()),
+            (Some(_), Ok(_)) | (_, Err(_)) => Ok(()),
         }
     }
 

@@ -86,6 +86,28 @@ fn what_cannot_be_used_as_a_key_says_why() -> Outcome {
 }
 
 #[test]
+fn no_link_leads_a_key_into_the_workspace_and_one_that_leads_elsewhere_is_followed() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let (home, workspace) = home(temp.path());
+    let state = temp.path().join("state");
+    std::os::unix::fs::symlink(workspace.join("not-there-yet"), &state)?;
+    for refused in [home.signer(&workspace).expect_err("inside"), home.link_seed(&workspace).expect_err("inside")] {
+        assert!(refused.to_string().ends_with("it lies inside the workspace that it guards"), "{refused}");
+    }
+    assert!(!workspace.join("not-there-yet").exists(), "nothing was made there");
+    fs::remove_file(&state)?;
+    std::os::unix::fs::symlink("state", &state)?;
+    let circle = home.signer(&workspace).expect_err("a circle").to_string();
+    assert!(circle.ends_with("where its links lead cannot be known"), "{circle}");
+    fs::remove_file(&state)?;
+    fs::create_dir(temp.path().join("elsewhere"))?;
+    std::os::unix::fs::symlink("elsewhere", &state)?;
+    home.signer(&workspace)?;
+    assert!(temp.path().join("elsewhere/keys/journal.key").exists());
+    Ok(())
+}
+
+#[test]
 fn trusted_keys_are_listed_one_on_each_line() -> Outcome {
     let temp = tempfile::tempdir()?;
     let (home, workspace) = home(temp.path());

@@ -146,16 +146,32 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     judge_text(site, call, &texts.join("\n"), language)
 }
 
+/// Options of `deno` before its script whose next word is their value.
+const DENO_VALUES: [&str; 9] =
+    ["-c", "--config", "-L", "--log-level", "--cert", "--ext", "--import-map", "--location", "--seed"];
+/// The same of `node`, `bun`, `tsx` and `ts-node`.
+const NODE_VALUES: [&str; 11] = [
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "-C",
+    "--conditions",
+    "-c",
+    "--config",
+    "-P",
+    "--project",
+    "--tsconfig",
+];
+
 /// Where an interpreter without code on its command line reads it: its input, or a file that the line wrote.
 fn source(site: &Site<'_>, call: &Call, language: Language) -> Stream {
-    match script_name(call, language) {
-        None => call.stdin.clone(),
-        Some(name) if matches!(name.as_str(), "-" | "/dev/stdin") => call.stdin.clone(),
-        Some(name) => {
-            let path = site.state.absolute(&name);
-            path.and_then(|path| site.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
-        }
+    let names = script_names(call, language);
+    if names.first().is_none_or(|name| matches!(name.as_str(), "-" | "/dev/stdin")) {
+        return call.stdin.clone();
     }
+    let written = names.iter().find_map(|name| site.state.files.get(&site.state.absolute(name)?).cloned());
+    written.unwrap_or(Stream::Unknown)
 }
 
 /// Whether an interpreter only looks for mistakes in a script and runs nothing of it. What stands behind the script is the script's.
@@ -175,34 +191,29 @@ fn only_checks(call: &Call, language: Language) -> bool {
 
 /// A script that the run wrote to the disk before this line.
 fn own_script(site: &Site<'_>, call: &Call, language: Language) -> Option<(PathBuf, Rc<str>)> {
-    let name = script_name(call, language).filter(|_| call.place == Place::Here)?;
-    let path = site.state.absolute(&name).filter(|path| !site.state.files.contains_key(path))?;
-    let text = own_text(site.world, &path)?;
-    Some((path, text))
+    if call.place != Place::Here {
+        return None;
+    }
+    let paths = script_names(call, language).into_iter().filter_map(|name| site.state.absolute(&name));
+    paths.filter(|path| !site.state.files.contains_key(path)).find_map(|path| {
+        let text = own_text(site.world, &path)?;
+        Some((path, text))
+    })
 }
 
-/// The file that an interpreter runs, as its command line names it. What stands behind it is the script's.
-fn script_name(call: &Call, language: Language) -> Option<String> {
-    let values: &[&str] = match language {
-        Language::Python => &["-m", "-W", "-X"],
-        Language::JavaScript => &[
-            "-r",
-            "--require",
-            "--import",
-            "--loader",
-            "-C",
-            "--conditions",
-            "-c",
-            "--config",
-            "-P",
-            "--project",
-            "--tsconfig",
-        ],
-        Language::Ruby => &["-I", "-r"],
-        Language::Perl => &["-I"],
-        Language::Php => &["-d", "-c"],
-        Language::Lua => &["-l"],
-        Language::Awk | Language::Other => &[],
+/// The file that an interpreter runs, as its command line names it: the places where it may lie. What stands behind it is the
+/// script's.
+fn script_names(call: &Call, language: Language) -> Vec<String> {
+    let program = call.name();
+    let values: &[&str] = match (language, program.as_str()) {
+        (Language::Python, _) => &["-m", "-W", "-X"],
+        (Language::JavaScript, "deno") => &DENO_VALUES,
+        (Language::JavaScript, _) => &NODE_VALUES,
+        (Language::Ruby, _) => &["-I", "-r"],
+        (Language::Perl, _) => &["-I"],
+        (Language::Php, _) => &["-d", "-c"],
+        (Language::Lua, _) => &["-l"],
+        (Language::Awk | Language::Other, _) => &[],
     };
     let is_module = |option: &Field| option.borrowed_text() == "-m" || ends_cluster(&option.borrowed_text(), "-m");
     let args = call.args.get(1..).unwrap_or_default();
@@ -211,12 +222,13 @@ fn script_name(call: &Call, language: Language) -> Option<String> {
     if language == Language::Python
         && let Some(module) = options.iter().skip_while(|option| !is_module(option)).nth(1)
     {
-        return Some(format!("{}.py", module.known()?.replace('.', "/")));
+        let path = module.known().map(|name| name.replace('.', "/"));
+        return path.iter().flat_map(|path| [format!("{path}.py"), format!("{path}/__main__.py")]).collect();
     }
-    let verb = matches!(call.name().as_str(), "bun" | "deno")
-        && words.first().is_some_and(|word| word.borrowed_text() == "run");
+    let verb =
+        matches!(program.as_str(), "bun" | "deno") && words.first().is_some_and(|word| word.borrowed_text() == "run");
     let words = if verb { rest_of(words.get(1..).unwrap_or_default(), values, 0).1 } else { words };
-    words.first().and_then(Field::known)
+    words.first().and_then(Field::known).into_iter().collect()
 }
 
 fn awk(site: &Site<'_>, call: &Call) -> Findings {

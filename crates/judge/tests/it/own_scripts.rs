@@ -44,6 +44,7 @@ fn floor_1_a_script_of_the_run_is_read_however_it_is_run() {
     here.write("ws/s.js", "require('fs').rmSync('/usr', {recursive: true})\n");
     here.write("ws/s.rb", "require 'fileutils'\nFileUtils.rm_rf('/usr')\n");
     here.write("ws/tools/s.py", "import shutil\nshutil.rmtree('/usr')\n");
+    here.write("ws/sweep/__main__.py", "import shutil\nshutil.rmtree('/usr')\n");
     std::os::unix::fs::symlink(here.path("ws/s.sh"), here.path("ws/again")).unwrap();
     for (line, expected) in [
         ("sh s.sh", "delete-home"),
@@ -68,11 +69,13 @@ fn floor_1_a_script_of_the_run_is_read_however_it_is_run() {
         ("python3 -W ignore -X dev s.py", "delete-system"),
         ("python3 -m s --fast", "delete-system"),
         ("python3 -um tools.s", "delete-system"),
+        ("python3 -m sweep", "delete-system"),
         ("node -r ./setup.js --import=tsx s.js", "delete-system"),
         ("ruby -I lib s.rb", "delete-system"),
         ("bun s.js", "delete-system"),
         ("bun run s.js --fast", "delete-system"),
         ("deno run --allow-all s.js", "delete-system"),
+        ("deno run -r --config deno.json s.js", "delete-system"),
         ("npx tsx s.js", "delete-system"),
     ] {
         assert_eq!(rule(&judge.judge(line)), expected, "{line}");
@@ -131,6 +134,7 @@ fn floor_1_names_that_a_script_takes_from_elsewhere_hold_nothing() {
         ("s.rb", "FileUtils.rm_rf('/usr')\n", "ruby -wc s.rb"),
         ("s.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 -m pytest s.py"),
         ("s.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 check.py -m s s.py"),
+        ("sweep/clean.py", "import shutil\nshutil.rmtree('/usr')\n", "python3 -m sweep"),
         ("s.js", "require('fs').rmSync('/usr', {recursive: true})\n", "bun run s"),
         ("s.js", "require('fs').rmSync('/usr', {recursive: true})\n", "deno fmt s.js"),
     ] {
