@@ -312,16 +312,12 @@ fn millis(time: std::time::Duration) -> u64 {
 }
 
 fn out(line: &str) {
-    let mut stdout = io::stdout().lock();
-    write_bytes(&mut stdout, line.as_bytes());
-    write_bytes(&mut stdout, b"\n");
+    write_bytes(&mut io::stdout().lock(), [line, "\n"].concat().as_bytes());
 }
 
 fn talk(line: &str) {
-    let mut stderr = io::stderr().lock();
     let safe: Vec<String> = line.split('\n').map(visible).collect();
-    write_bytes(&mut stderr, safe.join("\n").as_bytes());
-    write_bytes(&mut stderr, b"\n");
+    write_bytes(&mut io::stderr().lock(), [&safe.join("\n"), "\n"].concat().as_bytes());
 }
 
 /// A reader that went away is no reason to fail the run itself.

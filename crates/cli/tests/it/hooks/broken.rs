@@ -55,6 +55,24 @@ fn the_words_of_a_hook_whose_output_is_closed_land_in_no_file() {
     assert!(answered["hookSpecificOutput"].is_object(), "with an output it is heard: {answered}");
 }
 
+#[test]
+fn what_a_hook_says_comes_in_whole_lines() {
+    let fixture = fixture("claude");
+    // Each write arrives as a datagram of its own. Who ends the hook between two of them must not leave half a line behind.
+    let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    let mut command = fixture.command(&["hook", "claude"]);
+    command.stderr(std::os::fd::OwnedFd::from(theirs));
+    let output = run(command, b"not json");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    ours.set_nonblocking(true).unwrap();
+    let mut piece = [0; 4_096];
+    let pieces: Vec<String> = std::iter::from_fn(|| ours.recv(&mut piece).ok().map(|length| piece[..length].to_vec()))
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+        .collect();
+    assert!(pieces.concat().contains("the guard is broken"), "{pieces:?}");
+    assert!(pieces.iter().all(|piece| piece.ends_with('\n')), "{pieces:?}");
+}
+
 /// Calls a hook whose files may not grow, which is what a full disk looks like to the journal.
 fn call_on_a_full_disk(fixture: &crate::hooks::fixture::HookFixture, event: &str, more: &Value) -> Output {
     let plain = fixture.command(&["hook", "claude"]);
