@@ -86,14 +86,14 @@ pub(crate) fn say(text: &str) {
     let mut stderr = io::stderr().lock();
     // A client that shares the terminal may have switched off what makes a new line begin at the left edge.
     let end = if terminal::is_raw(&stderr) { "\r\n" } else { "\n" };
-    // In one piece: who is ended in the middle leaves no line without its end for the next one to be glued to. A closed stderr
-    // must not end a run that writes good data.
+    // In one write: a process that is killed between two would leave a line without its end, and the next message would
+    // continue it. A closed stderr must not end a run that writes good data.
     drop(stderr.write_all([&lines.join(end), end].concat().as_bytes()));
 }
 
 /// Writes a line for a program to stderr: it is not broken, however narrow the terminal.
 pub(crate) fn say_whole(text: &str) {
-    // In one piece, and in spite of a closed stderr, as above.
+    // One write, and a closed stderr is no error, for the same reasons as in `say`.
     drop(io::stderr().lock().write_all([text, "\n"].concat().as_bytes()));
 }
 

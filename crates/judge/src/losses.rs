@@ -179,7 +179,7 @@ impl Inspected {
 pub(crate) fn card(world: &World, path: &Path) -> Effect {
     let seen = look(world, path, CARD_ENTRIES_MAX);
     let mut effect = Effect { targets: vec![seen.target(path.display().to_string())], ..Effect::default() };
-    // The rest of the machine is reason enough: repositories of others are not asked while a client waits for its answer.
+    // A folder of the system is held whatever it contains. Asking git about each repository in it takes seconds.
     if world.zone(path) != Zone::System {
         add_busy(world, &seen, &mut effect);
     }

@@ -26,7 +26,7 @@ impl LayerError {
 impl fmt::Display for LayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errno {
-            // What could not be done says that time was over; the system's own words speak of a connection.
+            // `what` already says that there was no time left; the system's text for this error is about connections.
             0 | libc::ETIMEDOUT => write!(f, "cannot {}", self.what),
             errno => write!(f, "cannot {}: {}", self.what, io::Error::from_raw_os_error(errno)),
         }

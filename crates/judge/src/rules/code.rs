@@ -180,7 +180,7 @@ fn only_checks(call: &Call, language: Language) -> bool {
     let checks = |word: &str| {
         let has = |letter: char| !word.starts_with("--") && word.contains(letter);
         match language {
-            Language::JavaScript => matches!(word, "-c" | "--check"),
+            Language::JavaScript => word == "--check" || word == "-c" && call.name().starts_with("node"),
             Language::Perl | Language::Ruby => has('c'),
             Language::Php => has('l') || word == "--syntax-check",
             Language::Python | Language::Lua | Language::Awk | Language::Other => false,

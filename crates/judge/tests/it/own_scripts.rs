@@ -73,6 +73,7 @@ fn floor_1_a_script_of_the_run_is_read_however_it_is_run() {
         ("node -r ./setup.js --import=tsx s.js", "delete-system"),
         ("ruby -I lib s.rb", "delete-system"),
         ("bun s.js", "delete-system"),
+        ("bun -c bunfig.toml s.js", "delete-system"),
         ("bun run s.js --fast", "delete-system"),
         ("deno run --allow-all s.js", "delete-system"),
         ("deno run -r --config deno.json s.js", "delete-system"),
